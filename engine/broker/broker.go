@@ -1,0 +1,385 @@
+// Package broker is what the engine asks of a server that holds streams. The
+// operations are those of delivery, not single commands: each is atomic on the
+// server where its text says so, and each says what a lost answer leaves.
+//
+// Two rules hold for all of them. An operation that writes on behalf of a
+// consumer is fenced: it does nothing to an entry that is pending under
+// another name, so a stalled process that wakes cannot touch what was taken
+// over from it. And no operation is repeated by the broker itself after an
+// answer was lost: the caller decides, knowing what is safe to repeat.
+//
+// All methods are safe for concurrent use. Errors are *Error with one of the
+// kinds in this package.
+package broker
+
+import (
+	"context"
+	"time"
+)
+
+// Broker is a server that holds streams.
+type Broker interface {
+	// Probe asks the server what it is and what it can do.
+	Probe(ctx context.Context) (Server, error)
+
+	// CreateGroup creates the group at start ("$", "0" or an id), and the stream
+	// with it where that is absent. A group that exists is left as it is, its
+	// position included, and created is false.
+	CreateGroup(ctx context.Context, stream, group, start string) (created bool, err error)
+	// SaveFloor writes down the position from which the group would have to be
+	// read again if it were lost: the id before its oldest pending entry, else
+	// its last delivered id. The floor only moves forward.
+	SaveFloor(ctx context.Context, stream, group string) error
+	// RestoreGroup creates a lost group again at its floor, or at the beginning
+	// when there is no floor or the floor lies beyond the stream's last
+	// generated id, and returns the position. A group that exists is left alone;
+	// restored is then false.
+	RestoreGroup(ctx context.Context, stream, group string) (at ID, restored bool, err error)
+
+	// Read reads for a consumer: where MinIdle is set, first entries that have
+	// been pending for that long under any consumer, oldest delivery first, then
+	// new ones by id. It waits up to Block for the first entry and returns none,
+	// without an error, when none came. A canceled context ends the wait early,
+	// but what the server has delivered is always returned. After an error, the
+	// server may have delivered entries that never arrived: they are pending
+	// under the consumer.
+	Read(ctx context.Context, r ReadRequest) ([]Delivery, error)
+	// AutoClaim takes over entries idle for MinIdle (XAUTOCLAIM), a page at a
+	// time: Next is the cursor, zero at the end. An empty page is not the end.
+	AutoClaim(ctx context.Context, r AutoClaimRequest) (AutoClaimed, error)
+	// TakeOver moves the given entries from one consumer to another (which may
+	// be the same), each only if it is pending under from, and counts a delivery.
+	TakeOver(ctx context.Context, o Owner, from string, ids []ID) (TakenOver, error)
+
+	// Admit is asked about redelivered entries before they run: it reads their
+	// records, puts back what is not due, and records the start of those that
+	// may run from their third delivery on. One atomic step per 250 entries.
+	Admit(ctx context.Context, r AdmitRequest) ([]Admission, error)
+	// Renew resets the idle time of entries that the owner holds, without
+	// counting a delivery, and says of each whether it still holds it.
+	Renew(ctx context.Context, o Owner, ids []ID) ([]Holding, error)
+	// Release hands entries that were never started back: they can be claimed at
+	// once and the delivery is not counted.
+	Release(ctx context.Context, o Owner, ids []ID) error
+	// Settle writes outcomes: see Settlement. The result is complete when err is
+	// nil; otherwise nothing is known, and the same settlement may be sent again:
+	// what was written the first time is then reported as Lost, or
+	// acknowledged once more without effect.
+	Settle(ctx context.Context, s *Settlement) (SettleResult, error)
+
+	// AcquireSlot takes the lowest free slot of a base name for TTL, by a token
+	// that is new at each start.
+	AcquireSlot(ctx context.Context, r SlotRequest) (slot int, err error)
+	// RenewSlot extends the lease for r.TTL and reports whether the token still
+	// holds the slot.
+	RenewSlot(ctx context.Context, r SlotRequest, slot int) (held bool, err error)
+	// ReleaseSlot gives the slot up if the token holds it.
+	ReleaseSlot(ctx context.Context, r SlotRequest, slot int) error
+	// RemoveConsumer removes the consumer if nothing is pending under it and
+	// reports whether it is gone.
+	RemoveConsumer(ctx context.Context, o Owner) (gone bool, err error)
+
+	// Add appends entries, in order, and returns their ids. When err is not nil
+	// the ids are those of the entries known to be added; of the next one it is
+	// not known.
+	Add(ctx context.Context, adds []Add) ([]ID, error)
+	// Range returns up to count entries from first to last, both inclusive.
+	Range(ctx context.Context, stream string, first, last ID, count int) ([]Entry, error)
+	// Trim removes old entries in one bounded step and returns how many; callers
+	// repeat it until it returns 0.
+	Trim(ctx context.Context, r TrimRequest) (int64, error)
+
+	// StreamInfo, GroupInfos and ConsumerInfos look without changing anything.
+	// An absent stream has length 0 and no groups; an absent group is ErrNoGroup.
+	StreamInfo(ctx context.Context, stream string) (StreamInfo, error)
+	GroupInfos(ctx context.Context, stream string) ([]GroupInfo, error)
+	ConsumerInfos(ctx context.Context, stream, group string) ([]ConsumerInfo, error)
+	// Pending returns up to count pending entries with ids after the given one,
+	// by id; of one consumer, or of all when consumer is empty.
+	Pending(ctx context.Context, stream, group, consumer string, after ID, count int) ([]Pending, error)
+	// Records returns the records of entries, one for each id.
+	Records(ctx context.Context, stream, group string, ids []ID) ([]Record, error)
+
+	// Close ends all connections. Operations under way end with ErrClosed or
+	// ErrUnavailable.
+	Close() error
+}
+
+// Field is one field of an entry: byte strings that may be empty, binary, and
+// repeat within an entry.
+type Field = struct{ Name, Value string }
+
+// Entry is one entry of a stream. Fields keep their order.
+type Entry struct {
+	ID     ID
+	Fields []Field
+}
+
+// Delivery is an entry as it was delivered to a consumer.
+type Delivery struct {
+	Entry
+	// Idle is how long it had been pending untouched; 0 for a new entry.
+	Idle time.Duration
+	// Deliveries is how often it had been delivered before: 0 for a new entry.
+	Deliveries int64
+}
+
+// Owner is a consumer of a group, on whose behalf fenced operations act.
+type Owner struct{ Stream, Group, Consumer string }
+
+// ReadRequest is what Read reads.
+type ReadRequest struct {
+	Owner
+	// Count bounds the entries of one read; at least 1.
+	Count int
+	// Block is how long to wait for the first entry; 0 does not wait.
+	Block time.Duration
+	// MinIdle makes it a claiming read when positive (in whole milliseconds).
+	// It needs Features.ClaimingRead.
+	MinIdle time.Duration
+}
+
+// AutoClaimRequest is one page of an XAUTOCLAIM.
+type AutoClaimRequest struct {
+	Owner
+	MinIdle time.Duration
+	// Start is the cursor: zero at first, then AutoClaimed.Next.
+	Start ID
+	Count int
+	// JustDeleted takes nothing over and only drops pending entries whose body
+	// is gone.
+	JustDeleted bool
+}
+
+// AutoClaimed is what one page brought.
+type AutoClaimed struct {
+	Next       ID
+	Deliveries []Delivery
+	// Deleted are entries whose body no longer existed; they were dropped from
+	// the pending list. Servers before 7.0 do not name them.
+	Deleted []ID
+}
+
+// TakenOver is what TakeOver brought. Ids in neither list are pending under
+// somebody else, or acknowledged.
+type TakenOver struct {
+	Deliveries []Delivery
+	// Deleted are entries whose body no longer existed; they were dropped from
+	// the pending list.
+	Deleted []ID
+}
+
+// AdmitRequest asks about redelivered entries.
+type AdmitRequest struct {
+	Owner
+	// MinIdle is the group's; entries that are not due are aged so that they
+	// are idle for it when they become due.
+	MinIdle     time.Duration
+	MaxAttempts int
+	// Entries have Deliveries of at least 1.
+	Entries []Redelivery
+}
+
+// Redelivery is an entry delivered Deliveries times before.
+type Redelivery struct {
+	ID         ID
+	Deliveries int64
+}
+
+// Verdict is what is to be done with a redelivered entry.
+type Verdict uint8
+
+// The verdicts.
+const (
+	// Run: run it; its start is recorded where that is needed.
+	Run Verdict = iota
+	// NotDue: it was put back, its delivery not counted; due in Remaining.
+	NotDue
+	// Exhausted: it used up its attempts; it must not be run.
+	Exhausted
+	// Lost: it is no longer pending under the owner; nothing was done.
+	Lost
+)
+
+// Admission is the answer for one entry. Record is the record as it was before.
+type Admission struct {
+	Verdict   Verdict
+	Record    Record
+	Remaining time.Duration
+}
+
+// Record is what is written down about an entry that was retried or started
+// more than twice. It cannot be rebuilt: a lost record means an entry that never
+// failed and is due at once. The zero Record is that of an entry without one.
+type Record struct {
+	// Starts are the starts recorded from the third delivery on.
+	Starts int64
+	// Asked are the retries that the handler asked for.
+	Asked int64
+	// Due is the server's time before which the entry must not run; zero: now.
+	Due time.Time
+	// Error is the last failure, or the reason of the last asked retry.
+	Error string
+	// At is when the record was last written, By the consumer that wrote it.
+	At time.Time
+	By string
+}
+
+// Attempts is how many attempts an entry has used up that was delivered
+// deliveries times before. The first two deliveries count as started without
+// being recorded; a delivery alone, beyond them, proves no start.
+func (r Record) Attempts(deliveries int64) int64 {
+	return max(0, min(deliveries, 2)+r.Starts-r.Asked)
+}
+
+// Holding says whether an entry is still held.
+type Holding uint8
+
+// The answers of Renew.
+const (
+	// Held: it is pending under the owner and was renewed.
+	Held Holding = iota
+	// HeldByOther: it is pending under another consumer, or acknowledged.
+	HeldByOther
+	// BodyGone: it was pending under the owner but its body no longer exists;
+	// it is now out of the pending list.
+	BodyGone
+)
+
+// Settlement is the outcome of entries of one owner. The parts are independent
+// of each other; each entry stands in one of them.
+type Settlement struct {
+	Owner
+	// Acks are acknowledged without a fence: a handler finished, so the first
+	// finished outcome wins.
+	Acks []ID
+	// Steps are done one by one, each atomically and only if its entry is
+	// pending under the owner. They must be sorted by id.
+	Steps []Step
+	// Waits put entries back, each only if it is pending under the owner.
+	Waits []Wait
+	// Forget are entries among Acks and Steps whose records are dropped with
+	// them: those that were redelivered.
+	Forget []ID
+}
+
+// Step publishes messages and acknowledges an entry in one.
+type Step struct {
+	ID ID
+	// Publish may be empty: a fenced acknowledgement.
+	Publish []Add
+}
+
+// Add is one entry to append.
+type Add struct {
+	Stream string
+	Fields []Field
+	// MaxLen trims the stream approximately to that length; 0 does not trim.
+	MaxLen int64
+}
+
+// Wait leaves an entry in the pending list, to come back later under its id.
+type Wait struct {
+	ID ID
+	// Timed: the entry is not due before After has passed, by the server's
+	// clock. Without it only the idle time decides.
+	Timed bool
+	After time.Duration
+	// MinIdle is the group's, 0 where nobody claims: the entry is aged so that
+	// it has been idle for MinIdle when After has passed.
+	MinIdle time.Duration
+	// Asked counts an asked retry in the record.
+	Asked bool
+	// Error goes to the record.
+	Error string
+	// Uncount takes the delivery that put it here back.
+	Uncount bool
+}
+
+// Status is what became of a step or a wait.
+type Status uint8
+
+// The statuses.
+const (
+	// Done: it was written.
+	Done Status = iota
+	// NotOwned: the entry is pending under another consumer or no longer
+	// pending; nothing was written.
+	NotOwned
+	// Refused: the server refused the first message (Err says why); nothing was
+	// written and the entry is still pending.
+	Refused
+	// Torn: the first message was added and a later one refused; the entry was
+	// acknowledged.
+	Torn
+)
+
+// StepResult is the result of one step. Err is set when it was refused or torn.
+type StepResult struct {
+	Status Status
+	Err    error
+}
+
+// SettleResult has one result for each step and wait, in their order.
+type SettleResult struct {
+	Steps []StepResult
+	Waits []Status
+}
+
+// SlotRequest names a slot's lease.
+type SlotRequest struct {
+	Stream, Group string
+	// Base is the first part of the consumer's name: subscription and host.
+	Base string
+	// Token tells the holder from every other.
+	Token string
+	TTL   time.Duration
+	// MinIdle stands in the lease for other processes to see.
+	MinIdle time.Duration
+}
+
+// TrimRequest bounds a stream. Zero fields do not bound.
+type TrimRequest struct {
+	Stream string
+	MaxLen int64
+	// MinID removes entries before it.
+	MinID ID
+	// Protect keeps every entry that some group has not acknowledged.
+	Protect bool
+}
+
+// StreamInfo is the state of a stream.
+type StreamInfo struct {
+	Length int64
+	// LastID is the last generated id, FirstID that of the first entry kept.
+	FirstID, LastID ID
+	Groups          int64
+}
+
+// GroupInfo is the state of a group.
+type GroupInfo struct {
+	Name          string
+	Consumers     int64
+	Pending       int64
+	LastDelivered ID
+	// Lag is the number of entries not yet delivered; unknown after an
+	// undelivered entry was deleted, and on servers before 7.0.
+	Lag      int64
+	LagKnown bool
+}
+
+// ConsumerInfo is the state of a consumer.
+type ConsumerInfo struct {
+	Name    string
+	Pending int64
+	// Idle is the time since its last attempt to read or claim.
+	Idle time.Duration
+}
+
+// Pending is one pending entry. Deliveries includes the current one.
+type Pending struct {
+	ID         ID
+	Consumer   string
+	Idle       time.Duration
+	Deliveries int64
+}
