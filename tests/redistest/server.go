@@ -91,11 +91,12 @@ func (s *Server) FullVersion() string { return s.full }
 func (s *Server) Record(t testing.TB) { Record(t, s.full) }
 
 // Options are what a go-redis client of this server and database needs. Retries are off, so that a test sees
-// every error; so are the notices that servers before 8.4 do not know.
+// every error, and the deadline of a context ends a command.
 func (s *Server) Options() *redis.Options {
 	options := s.login
 	options.DB = s.DB
 	options.MaxRetries = -1
+	options.ContextTimeoutEnabled = true
 	options.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	return &options
 }
