@@ -24,7 +24,8 @@ type Broker interface {
 
 	// CreateGroup creates the group at start ("$", "0" or an id), and the stream
 	// with it where that is absent. A group that exists is left as it is, its
-	// position included, and created is false.
+	// position included, and created is false. A group that is absent but has a
+	// floor was lost: it is created as RestoreGroup does it, not at start.
 	CreateGroup(ctx context.Context, stream, group, start string) (created bool, err error)
 	// SaveFloor writes down the position from which the group would have to be
 	// read again if it were lost: the id before its oldest pending entry, else
@@ -80,8 +81,8 @@ type Broker interface {
 	RemoveConsumer(ctx context.Context, o Owner) (gone bool, err error)
 
 	// Add appends entries, in order, and returns their ids. When err is not nil
-	// the ids are those of the entries known to be added; of the next one it is
-	// not known.
+	// the ids are those of the entries known to be added. After ErrUnavailable it
+	// is not known of the others; after any other error none of them was added.
 	Add(ctx context.Context, adds []Add) ([]ID, error)
 	// Range returns up to count entries from first to last, both inclusive.
 	Range(ctx context.Context, stream string, first, last ID, count int) ([]Entry, error)
@@ -174,7 +175,9 @@ type AdmitRequest struct {
 	Owner
 	// MinIdle is the group's; entries that are not due are aged so that they
 	// are idle for it when they become due.
-	MinIdle     time.Duration
+	MinIdle time.Duration
+	// MaxAttempts is at least 3, because the first two deliveries count as
+	// started whether they were or not.
 	MaxAttempts int
 	// Entries have Deliveries of at least 1.
 	Entries []Redelivery
@@ -282,11 +285,11 @@ type Add struct {
 type Wait struct {
 	ID ID
 	// Timed: the entry is not due before After has passed, by the server's
-	// clock. Without it only the idle time decides.
+	// clock. Without it only the idle time decides, which starts again at 0.
 	Timed bool
 	After time.Duration
-	// MinIdle is the group's, 0 where nobody claims: the entry is aged so that
-	// it has been idle for MinIdle when After has passed.
+	// MinIdle is the group's, 0 where nobody claims: a timed entry is aged so
+	// that it has been idle for MinIdle when After has passed.
 	MinIdle time.Duration
 	// Asked counts an asked retry in the record.
 	Asked bool
