@@ -6,10 +6,17 @@ package value
 type Arena struct {
 	block []Value
 	used  int
+	// stack holds the elements of containers whose end is not parsed yet.
+	stack []Value
+	// high is how much of stack may hold values.
+	high int
+	// names is the table in which the member names of a large object meet.
+	names []uint32
 }
 
 const (
 	minBlock = 256
+	// maxBlock is the largest block that Reset keeps.
 	maxBlock = 1 << 16
 )
 
@@ -26,8 +33,28 @@ func (a *Arena) Take(n int) []Value {
 }
 
 // Reset makes the arena's current block free again. Values taken before must
-// no longer be in use.
+// no longer be in use. The memory that one unusually large body needed is
+// given back.
 func (a *Arena) Reset() {
+	if len(a.block) > maxBlock || cap(a.stack) > maxBlock {
+		*a = Arena{}
+		return
+	}
 	clear(a.block[:a.used])
 	a.used = 0
+	clear(a.stack[:a.high])
+	a.high = 0
+}
+
+// close moves the stack's values from base on into a slice of their own.
+func (a *Arena) close(base int) []Value {
+	open := a.stack[base:]
+	if len(open) == 0 {
+		return nil
+	}
+	a.high = max(a.high, len(a.stack))
+	kids := a.Take(len(open))
+	copy(kids, open)
+	a.stack = a.stack[:base]
+	return kids
 }
