@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -53,4 +54,28 @@ func appendLine(path, line string) error {
 		err = closed
 	}
 	return err
+}
+
+// CountCases counts the cases of a ledger by server. A test that only holds subtests which ran on the same
+// server is not a case of its own, and one that ran several times is one case.
+func CountCases(ledger string) map[string]int {
+	lines := map[string]bool{}
+	for line := range strings.Lines(ledger) {
+		lines[strings.TrimSuffix(line, "\n")] = true
+	}
+	parents := map[string]bool{}
+	for line := range lines {
+		for i := strings.Index(line, "\t"); i < len(line); i++ {
+			if i > 0 && line[i] == '/' {
+				parents[line[:i]] = true
+			}
+		}
+	}
+	counts := map[string]int{}
+	for line := range lines {
+		if server, _, valid := strings.Cut(line, "\t"); valid && !parents[line] {
+			counts[server]++
+		}
+	}
+	return counts
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -312,6 +313,17 @@ func TestTheLedgerHoldsWhatRanOnce(t *testing.T) {
 	want := "Redis 0.0.1\t" + name + "memory\t" + name // cleanups run last first
 	if string(content) != want {
 		t.Errorf("ledger:\n%swant:\n%s", content, want)
+	}
+}
+
+func TestCasesAreLeavesAndCountedOnce(t *testing.T) {
+	ledger := strings.Join([]string{
+		"memory\ttests/x.TestA", "memory\ttests/x.TestA/one", "memory\ttests/x.TestA/two", "memory\ttests/x.TestAll",
+		"memory\ttests/x.TestA/one", "Redis 8.6.3\ttests/x.TestA", "no tab", "",
+	}, "\n")
+	want := map[string]int{"memory": 3, "Redis 8.6.3": 1}
+	if got := CountCases(ledger); !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
 
