@@ -184,8 +184,7 @@ func load(t *testing.T) (g graph, ours []string) {
 	cmd.Dir = ".."
 	output, err := cmd.Output()
 	if err != nil {
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 			t.Fatalf("go list: %v: %s", err, exit.Stderr)
 		}
 		t.Fatal(err)
