@@ -14,7 +14,7 @@ const plainPlaces = 64
 // CanonicalNumber returns the one spelling that all numbers equal to s share:
 // 1, 1.0, 10e-1 and 1e0 are all 1. Two numbers have the same canonical
 // spelling exactly when CompareNumbers finds them equal. An integer of up to
-// 64 digits without an exponent is returned as it is, without allocating. s
+// 64 bytes without an exponent is returned as it is, without allocating. s
 // must be a valid number.
 func CanonicalNumber(s string) string {
 	if isCanonical(s) {
@@ -52,16 +52,7 @@ func CanonicalNumber(s string) string {
 
 // isCanonical reports whether s is a short integer written plainly.
 func isCanonical(s string) bool {
-	digits := strings.TrimPrefix(s, "-")
-	if len(digits) > plainPlaces {
-		return false
-	}
-	for i := range len(digits) {
-		if digits[i]-'0' > 9 {
-			return false
-		}
-	}
-	return s != "-0"
+	return len(s) <= plainPlaces && plainInteger(s) && s != "-0"
 }
 
 func appendZeros(dst []byte, n int64) []byte {
@@ -105,7 +96,7 @@ func (e exponent) appendPlus(dst []byte, n int64) []byte {
 
 // short is the value of an exponent of at most 18 digits.
 func (e exponent) short() int64 {
-	n, _ := shortInteger(e.digits)
+	n, _ := strconv.ParseInt(e.digits, 10, 64)
 	if e.neg {
 		return -n
 	}

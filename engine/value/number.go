@@ -58,8 +58,8 @@ func scanDigits(s string, i int) (end int, ok bool) {
 // length of the texts only, and it allocates nothing: 1e999999999 costs no
 // more than 1. Both must be valid numbers.
 func CompareNumbers(a, b string) int {
-	if c, ok := compareShort(a, b); ok {
-		return c
+	if plainInteger(a) && plainInteger(b) {
+		return compareIntegers(a, b)
 	}
 	x, y := takeApart(a), takeApart(b)
 	if x.sign != y.sign || x.sign == 0 {
@@ -68,33 +68,36 @@ func CompareNumbers(a, b string) int {
 	return x.sign * compareMagnitude(&x, &y)
 }
 
-// compareShort compares integers of up to 18 digits, which is what nearly all
-// numbers of entries are.
-func compareShort(a, b string) (int, bool) {
-	x, ok := shortInteger(a)
-	if !ok {
-		return 0, false
+// plainInteger reports whether a valid number has neither point nor exponent,
+// as nearly all numbers of entries.
+func plainInteger(s string) bool {
+	for i := range len(s) {
+		if s[i]-'0' > 9 && s[i] != '-' {
+			return false
+		}
 	}
-	y, ok := shortInteger(b)
-	return cmp.Compare(x, y), ok
+	return true
 }
 
-func shortInteger(s string) (n int64, ok bool) {
-	digits := strings.TrimPrefix(s, "-")
-	if len(digits) > 18 {
-		return 0, false
+func compareIntegers(a, b string) int {
+	sign := integerSign(a)
+	if other := integerSign(b); sign != other || sign == 0 {
+		return cmp.Compare(sign, other)
 	}
-	for i := range len(digits) {
-		c := digits[i] - '0'
-		if c > 9 {
-			return 0, false
-		}
-		n = n*10 + int64(c)
+	if len(a) != len(b) {
+		return sign * cmp.Compare(len(a), len(b))
 	}
-	if len(digits) < len(s) {
-		n = -n
+	return sign * strings.Compare(a, b)
+}
+
+func integerSign(s string) int {
+	switch {
+	case s == "0" || s == "-0":
+		return 0
+	case s[0] == '-':
+		return -1
 	}
-	return n, true
+	return 1
 }
 
 // decimal is a number taken apart in place:
@@ -119,8 +122,11 @@ func takeApart(s string) decimal {
 	if strings.HasPrefix(s, "-") {
 		d.sign, s = -1, s[1:]
 	}
-	if i := strings.IndexAny(s, "eE"); i >= 0 {
-		d.exp, s = takeExponent(s[i+1:]), s[:i]
+	for i := range len(s) {
+		if s[i]|0x20 == 'e' {
+			d.exp, s = takeExponent(s[i+1:]), s[:i]
+			break
+		}
 	}
 	integer, fraction, _ := strings.Cut(s, ".")
 	if significant := strings.TrimLeft(integer, "0"); significant != "" {
@@ -130,7 +136,9 @@ func takeApart(s string) decimal {
 		d.digits = strings.TrimLeft(fraction, "0")
 		d.point = len(d.digits) - len(fraction)
 	}
-	d.digits = strings.TrimRight(d.digits, "0.")
+	for n := len(d.digits); n > 0 && (d.digits[n-1] == '0' || d.digits[n-1] == '.'); n-- {
+		d.digits = d.digits[:n-1]
+	}
 	if d.digits == "" {
 		return decimal{}
 	}
@@ -138,9 +146,8 @@ func takeApart(s string) decimal {
 }
 
 func takeExponent(s string) exponent {
-	e := exponent{neg: strings.HasPrefix(s, "-")}
-	e.digits = strings.TrimLeft(s, "+-0")
-	return e
+	digits := strings.TrimPrefix(strings.TrimPrefix(s, "-"), "+")
+	return exponent{neg: s[0] == '-', digits: strings.TrimLeft(digits, "0")}
 }
 
 // compareMagnitude compares the absolute values of two numbers that are not

@@ -100,7 +100,15 @@ func (p *parser) value(name string) bool {
 }
 
 func (p *parser) push(kind Kind, name, text string) {
-	p.arena.stack = append(p.arena.stack, Value{kind: kind, name: name, text: text})
+	a := p.arena
+	if n := len(a.stack); n < cap(a.stack) {
+		// In place: building a Value and copying it costs twice as much.
+		a.stack = a.stack[:n+1]
+		v := &a.stack[n]
+		v.kind, v.name, v.text, v.kids = kind, name, text, nil
+		return
+	}
+	a.stack = append(a.stack, Value{kind: kind, name: name, text: text})
 }
 
 func (p *parser) word(name, word string, kind Kind) bool {
