@@ -131,11 +131,7 @@ func TestLoginsAndFiles(t *testing.T) {
 
 func TestAServerThatCannotStartSaysWhy(t *testing.T) {
 	t.Parallel()
-	path := launcher("redis-server", "8.6")
-	if path == "" {
-		missing(t, "8.6")
-	}
-	_, err := startProcess(path, newSettings([]Option{Config("no-such-directive", "1")}))
+	_, err := startProcess(ownLauncher(t, "8.6"), newSettings([]Option{Config("no-such-directive", "1")}))
 	if err == nil || !strings.Contains(err.Error(), "no-such-directive") {
 		t.Errorf("the error does not show the server's own words: %v", err)
 	}
@@ -147,17 +143,24 @@ func TestSharedDatabasesAreApartAndEmpty(t *testing.T) {
 		if first.Addr != second.Addr || first.DB == second.DB {
 			t.Fatalf("want two databases of one server, got %v and %v", first, second)
 		}
-		first.CLI("SET", "k", "v")
-		if got := second.CLI("EXISTS", "k"); got != "0" {
-			t.Error("a key of one test is seen by another")
+		set := func(s *Server) {
+			if err := s.Client().Set(t.Context(), "k", "v", 0).Err(); err != nil {
+				t.Error(err)
+			}
+		}
+		set(first)
+		if found, err := second.Client().Exists(t.Context(), "k").Result(); err != nil || found != 0 {
+			t.Errorf("a key of one test is seen by another: %d, %v", found, err)
 		}
 		var database int
 		t.Run("left with data", func(t *testing.T) {
 			s := Shared(t, version)
 			database = s.DB
-			s.CLI("SET", "k", "v")
+			set(s)
 		})
-		reader := redis.NewClient(&redis.Options{Addr: first.Addr, DB: database})
+		options := first.Options()
+		options.DB = database
+		reader := redis.NewClient(options)
 		defer func() { _ = reader.Close() }()
 		if size, err := reader.DBSize(t.Context()).Result(); err != nil || size != 0 {
 			t.Errorf("after the test its database holds %d keys: %v", size, err)
@@ -166,7 +169,7 @@ func TestSharedDatabasesAreApartAndEmpty(t *testing.T) {
 }
 
 func TestAUsersServerIsUsedButNeverTouchedOutsideEmptyDatabases(t *testing.T) {
-	own := Start(t, "8.6", Config("databases", "4"), Password("hidden"))
+	own := Start(t, "8.6", Config("databases", "4"), Password("hidden")) // stands for the user's
 	ctx := t.Context()
 	own.DB = 1
 	own.CLI("SET", "theirs", "1")
@@ -260,9 +263,7 @@ func TestAKilledTestBinaryLeavesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if launcher("redis-server", "7.0") == "" {
-		missing(t, "7.0")
-	}
+	ownLauncher(t, "7.0")
 	report := filepath.Join(t.TempDir(), "report")
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestAKilledTestBinaryLeavesNothing$")
 	cmd.Env = append(os.Environ(), "REDISTEST_REPORT="+report, "PIPELINE_TEST_LEDGER=")

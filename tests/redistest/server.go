@@ -33,15 +33,7 @@ type Server struct {
 // the options say otherwise, and ends it with the test.
 func Start(t testing.TB, version string, options ...Option) *Server {
 	t.Helper()
-	path := launcher("redis-server", version)
-	if path == "" {
-		if os.Getenv(addressVariable(version)) != "" {
-			t.Skipf("this test stops or configures its server, so it leaves the one in %s alone; `tests/servers.sh %s` fetches one",
-				addressVariable(version), version)
-		}
-		missing(t, version)
-	}
-	process, err := startProcess(path, newSettings(options))
+	process, err := startProcess(ownLauncher(t, version), newSettings(options))
 	if err != nil {
 		t.Fatalf("start Redis %s: %v", version, err)
 	}
@@ -57,6 +49,21 @@ func Start(t testing.TB, version string, options ...Option) *Server {
 	s.identify()
 	Record(t, s.full)
 	return s
+}
+
+// ownLauncher is the launcher of a server that the test may do anything with, or ends the test. A user's own
+// server is not one; that he has named it is reason enough not to fail.
+func ownLauncher(t testing.TB, version string) string {
+	t.Helper()
+	path := launcher("redis-server", version)
+	if path == "" {
+		if variable := addressVariable(version); os.Getenv(variable) != "" {
+			t.Skipf("this test stops or configures its server, so it leaves the one in %s alone; `tests/servers.sh %s` fetches one",
+				variable, version)
+		}
+		missing(t, version)
+	}
+	return path
 }
 
 func newServer(t testing.TB, version string, p *process) *Server {
