@@ -138,4 +138,5 @@ const (
 	EventHandlerChanged EventName = "handler.changed"
 	EventDraining       EventName = "engine.draining"
 	EventHandedBack     EventName = "entry.handed_back"
+	EventTrimRefused    EventName = "stream.trim_refused"
 )

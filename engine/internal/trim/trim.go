@@ -1,0 +1,89 @@
+// Package trim keeps streams within their declared retention, in small steps
+// and beside the way of the entries.
+package trim
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"pipeline/engine/broker"
+	"pipeline/engine/clock"
+	"pipeline/engine/observe"
+	"pipeline/engine/spec"
+	"pipeline/sandbox"
+)
+
+// Every is how often a stream is trimmed, on average. Retention is a bound on
+// storage, not a schedule: entries may stay a little longer than declared.
+const Every = 10 * time.Second
+
+// stepsPerRound bounds the work of one round on one stream.
+const stepsPerRound = 100
+
+// Trimmer trims the streams of a pipeline.
+type Trimmer struct {
+	streams []*spec.Stream
+	broker  broker.Broker
+	clock   clock.Clock
+	event   func(observe.Event)
+	refused map[string]bool
+}
+
+// New returns a trimmer for the streams that declare a retention.
+func New(p *spec.Pipeline, b broker.Broker, c clock.Clock, event func(observe.Event)) *Trimmer {
+	t := &Trimmer{broker: b, clock: c, event: event, refused: make(map[string]bool)}
+	for _, s := range p.Streams {
+		if s.Retention != nil {
+			t.streams = append(t.streams, s)
+		}
+	}
+	return t
+}
+
+// Run trims until ctx is done.
+func (t *Trimmer) Run(ctx context.Context) {
+	if len(t.streams) == 0 {
+		return
+	}
+	for clock.Sleep(ctx, t.clock, time.Duration((0.5+rand.Float64())*float64(Every))) == nil {
+		for _, s := range t.streams {
+			t.trim(ctx, s)
+		}
+	}
+}
+
+// trim brings one stream within its bounds. Errors that pass are left to the
+// next round; others are told once for each stream.
+func (t *Trimmer) trim(ctx context.Context, s *spec.Stream) {
+	for range stepsPerRound {
+		n, err := t.broker.Trim(ctx, t.request(s))
+		if err != nil {
+			t.tell(ctx, s, err)
+			return
+		}
+		if n == 0 {
+			return
+		}
+	}
+}
+
+func (t *Trimmer) request(s *spec.Stream) broker.TrimRequest {
+	r := broker.TrimRequest{Stream: s.Name, MaxLen: s.Retention.MaxLength, Protect: s.Retention.ProtectUnacknowledged}
+	if age := s.Retention.MaxAge; age > 0 {
+		r.MinID = broker.ID{Ms: uint64(max(0, t.clock.Now().Add(-age).UnixMilli()))}
+	}
+	return r
+}
+
+func (t *Trimmer) tell(ctx context.Context, s *spec.Stream, err error) {
+	if ctx.Err() != nil || broker.Transient(err) || errors.Is(err, broker.ErrClosed) || t.refused[s.Name] {
+		return
+	}
+	t.refused[s.Name] = true
+	t.event(observe.Event{
+		Name: observe.EventTrimRefused, Level: sandbox.Warn, Stream: s.Name, Err: err,
+		Message: "the stream cannot be trimmed to its retention and keeps growing",
+	})
+}
