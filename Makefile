@@ -84,5 +84,5 @@ cover: servers ## Measure what the tests reach; the report is cover.html in the 
 	@go tool cover -func='$(CACHE)/cover.out' | tail -n 1
 
 .PHONY: clean
-clean: ## Remove the cache folder and what was built.
-	rm -rf '$(CACHE)' pipeline
+clean: ## Remove what was fetched and built.
+	rm -rf '$(CACHE)/servers' '$(CACHE)/bin' '$(LEDGER)' '$(CACHE)'/cover.* pipeline

@@ -24,8 +24,7 @@ say() { printf 'servers: %s\n' "$*" >&2; }
 
 # own_server VERSION: the variable that names a user's own server of that version.
 own_server() {
-	local name=${1//./_}
-	echo "PIPELINE_TEST_REDIS_${name^^}"
+	echo "PIPELINE_TEST_REDIS_$(tr 'a-z.' 'A-Z_' <<<"$1")"
 }
 
 # give_up VERSION REASON...: ends the script with the reason and the way round it.
