@@ -80,8 +80,9 @@ type Message struct {
 	Body value.Value
 }
 
-// Header is one header of a message.
-type Header struct{ Name, Value string }
+// Header is one header of a message. It is the same type as the field of an
+// entry, so that slices of them need no copying.
+type Header = struct{ Name, Value string }
 
 // FailureKind tells failures apart in metrics and messages. The set is closed
 // and its names are stable.
