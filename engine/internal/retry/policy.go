@@ -10,6 +10,9 @@ import (
 	"pipeline/engine/spec"
 )
 
+// longest is the longest delay that jitter may still double.
+const longest = float64(math.MaxInt64 / 4)
+
 // Delay is how long an entry waits after the given failed attempt (1 is the
 // first): the policy's delay, growing by its multiplier up to its maximum and
 // spread by its jitter. random is in [0, 1).
@@ -18,9 +21,9 @@ func Delay(p *spec.Retry, attempt int, random float64) time.Duration {
 	if limit := float64(p.MaxDelay); p.MaxDelay > 0 && d > limit {
 		d = limit
 	}
-	d *= 1 + p.Jitter*(2*random-1)
-	// A policy of hours with a large multiplier must not overflow.
-	return time.Duration(min(max(d, 0), float64(math.MaxInt64/2)))
+	// Powers grow beyond every bound; the jitter of infinity is no number.
+	d = min(d, longest)
+	return time.Duration(d * (1 + p.Jitter*(2*random-1)))
 }
 
 // Backoff spaces attempts to reach a server: full jitter over a bound that
