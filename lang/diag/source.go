@@ -1,0 +1,97 @@
+package diag
+
+import (
+	"bytes"
+	"sort"
+	"unicode/utf8"
+
+	"github.com/apparentlymart/go-textseg/v15/textseg"
+)
+
+// Source is the text of one file, for finding positions and showing lines. It
+// is read-only and safe for concurrent use.
+type Source struct {
+	Name string
+	Text []byte
+	// lines are the offsets at which lines start.
+	lines []int
+}
+
+// NewSource indexes the lines of text. Lines end with "\n" or "\r\n".
+func NewSource(name string, text []byte) *Source {
+	s := &Source{Name: name, Text: text, lines: []int{0}}
+	for i, b := range text {
+		if b == '\n' {
+			s.lines = append(s.lines, i+1)
+		}
+	}
+	return s
+}
+
+// Pos is the position of a byte offset; offsets outside of the text are moved
+// to its ends.
+func (s *Source) Pos(offset int) Pos {
+	offset = max(0, min(offset, len(s.Text)))
+	line := sort.SearchInts(s.lines, offset+1) - 1
+	start := s.lines[line]
+	return Pos{Line: line + 1, Column: graphemes(s.Text[start:offset]) + 1, Byte: offset}
+}
+
+// Range is the range from one byte offset to another.
+func (s *Source) Range(start, end int) Range {
+	return Range{File: s.Name, Start: s.Pos(start), End: s.Pos(max(start, end))}
+}
+
+// Offset is the byte offset of a line and a column in characters, both from 1,
+// as engines of handlers give them. What lies beyond is moved to the end.
+func (s *Source) Offset(line, column int) int {
+	line = max(1, min(line, len(s.lines)))
+	start := s.lines[line-1]
+	text := s.line(line)
+	for range max(0, column-1) {
+		if len(text) == 0 {
+			break
+		}
+		n, _, err := textseg.ScanGraphemeClusters(text, true)
+		if err != nil || n == 0 {
+			break
+		}
+		text, start = text[n:], start+n
+	}
+	return start
+}
+
+// line is the text of a line, from 1, without its end.
+func (s *Source) line(n int) []byte {
+	if n < 1 || n > len(s.lines) {
+		return nil
+	}
+	text := s.Text[s.lines[n-1]:]
+	if i := bytes.IndexByte(text, '\n'); i >= 0 {
+		text = text[:i]
+	}
+	return bytes.TrimSuffix(text, []byte("\r"))
+}
+
+// graphemes counts the characters of text as a person sees them.
+func graphemes(text []byte) int {
+	n := 0
+	for len(text) > 0 {
+		size := 1
+		if text[0] >= utf8.RuneSelf || len(text) > 1 && text[1] >= utf8.RuneSelf {
+			size = clusterSize(text)
+		}
+		text = text[size:]
+		n++
+	}
+	return n
+}
+
+// clusterSize is the length in bytes of the first character of text.
+func clusterSize(text []byte) int {
+	n, _, err := textseg.ScanGraphemeClusters(text, true)
+	if err != nil || n <= 0 {
+		return 1
+	}
+	return n
+}

@@ -1,0 +1,203 @@
+package eval
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"pipeline/lang/diag"
+)
+
+// maxFor is how deep for expressions may be nested: each level multiplies the
+// work of evaluation.
+const maxFor = 2
+
+// check reports every name in an expression that does not exist, before it is
+// evaluated.
+func (s *Scope) check(e hclsyntax.Expression, use Use) bool {
+	ok := true
+	for _, tr := range e.Variables() {
+		ok = s.checkName(e, tr, use) && ok
+	}
+	w := &callChecker{scope: s, use: use, ok: true}
+	hclsyntax.Walk(e, w)
+	return ok && w.ok
+}
+
+// checkName reports a traversal whose root or first step does not exist.
+func (s *Scope) checkName(e hclsyntax.Expression, tr hcl.Traversal, use Use) bool {
+	root := tr.RootName()
+	if extra, ok := use.Extra[root]; ok {
+		return s.checkExtra(tr, root, extra)
+	}
+	if root != "var" && root != "local" {
+		s.unknownRoot(e, tr, use)
+		return false
+	}
+	table, code, what := s.vars, diag.UnknownVariable, "variable"
+	if root == "local" {
+		table, code, what = s.locals, diag.UnknownLocal, "local"
+	}
+	if len(tr) < 2 {
+		s.failAt(code, tr.SourceRange(), fmt.Sprintf("%s alone is not a value", root), fmt.Sprintf("Write %s.name.", root))
+		return false
+	}
+	name, isName := stepName(tr[1])
+	if isName && table[name] != nil {
+		return true
+	}
+	d := s.failAt(code, tr.SourceRange(), fmt.Sprintf("there is no %s %q", what, name), "")
+	s.meantSymbol(d, tr, name, root)
+	return false
+}
+
+// checkExtra reports a member that an extra root does not have.
+func (s *Scope) checkExtra(tr hcl.Traversal, root string, extra cty.Value) bool {
+	if len(tr) < 2 || extra == cty.NilVal || !extra.Type().IsObjectType() {
+		return true
+	}
+	name, isName := stepName(tr[1])
+	if !isName || extra.Type().HasAttribute(name) {
+		return true
+	}
+	d := s.failAt(diag.UnknownReference, tr.SourceRange(), fmt.Sprintf("%s has no %q here", root, name), "")
+	d.Suggest(diag.Nearest(name, slices.Sorted(maps.Keys(extra.Type().AttributeTypes()))))
+	return false
+}
+
+// meantSymbol suggests the variable or local that was meant, of the other kind
+// too.
+func (s *Scope) meantSymbol(d *diag.Diagnostic, tr hcl.Traversal, name, root string) {
+	own, other, otherRoot := s.vars, s.locals, "local"
+	if root == "local" {
+		own, other, otherRoot = s.locals, s.vars, "var"
+	}
+	place := s.at(tr[1].SourceRange())
+	if other[name] != nil {
+		d.Suggest(otherRoot+"."+name).Edit(s.at(hcl.RangeBetween(tr[0].SourceRange(), tr[1].SourceRange())), otherRoot+"."+name)
+		return
+	}
+	if near := diag.Nearest(name, sortedNames(own)); near != "" {
+		d.Suggest(near).Edit(place, "."+near)
+		return
+	}
+	if near := diag.Nearest(name, sortedNames(other)); near != "" {
+		d.Suggest(otherRoot + "." + near)
+		return
+	}
+	if root == "var" {
+		d.Detail = fmt.Sprintf("Declare it: variable %q { … }.", name)
+		return
+	}
+	d.Detail = fmt.Sprintf("Declare it: locals { %s = … }.", name)
+}
+
+// rootAliases are words for var and local that people bring along.
+var rootAliases = map[string]string{"vars": "var", "variable": "var", "variables": "var", "locals": "local", "params": "var", "input": "var", "config": "var"}
+
+// unknownRoot reports a word that is no root of a value.
+func (s *Scope) unknownRoot(e hclsyntax.Expression, tr hcl.Traversal, use Use) {
+	root := tr.RootName()
+	rng := tr[0].SourceRange()
+	single := len(tr) == 1 && e.Range() == tr.SourceRange()
+	switch {
+	case rootAliases[root] != "" && len(tr) > 1:
+		s.failAt(diag.UnknownReference, rng, fmt.Sprintf("there is nothing called %q", root), "").
+			Suggest(rootAliases[root]).Edit(s.at(rng), rootAliases[root])
+	case len(tr) == 1 && s.vars[root] != nil:
+		s.failAt(diag.UnknownReference, rng, fmt.Sprintf("the variable %q is named without var.", root), "").
+			Suggest("var."+root).Edit(s.at(rng), "var."+root)
+	case len(tr) == 1 && s.locals[root] != nil:
+		s.failAt(diag.UnknownReference, rng, fmt.Sprintf("the local %q is named without local.", root), "").
+			Suggest("local."+root).Edit(s.at(rng), "local."+root)
+	case s.BlockNames[root] != nil:
+		s.failAt(diag.ExpressionNotAllowed, tr.SourceRange(), fmt.Sprintf("%s is a block, not a value", A(root)),
+			"Here a value is needed: a constant, var.name or local.name.")
+	case root == "entry" || root == "headers" || root == "reply":
+		s.failAt(diag.ExpressionNotAllowed, tr.SourceRange(), root+" is not known here",
+			"It exists for each entry only: in key, when, headers and idempotency.key. Here a constant is needed.")
+	case single && use.Word:
+		s.failAt(diag.UnquotedValue, rng, fmt.Sprintf("the word %s stands without quotes", root), "Strings are written in double quotes.").
+			Suggest(strconv.Quote(root)).Edit(s.at(rng), strconv.Quote(root))
+	default:
+		s.failAt(diag.UnknownReference, rng, fmt.Sprintf("there is nothing called %q", root),
+			"Values are constants, var.name and local.name; a string stands in double quotes.").
+			Suggest(diag.Nearest(root, []string{"var", "local", "true", "false", "null"}))
+	}
+}
+
+// callChecker walks an expression and reports calls that are not allowed.
+type callChecker struct {
+	scope *Scope
+	use   Use
+	depth int
+	ok    bool
+}
+
+// Enter implements hclsyntax.Walker.
+func (w *callChecker) Enter(n hclsyntax.Node) hcl.Diagnostics {
+	switch x := n.(type) {
+	case *hclsyntax.FunctionCallExpr:
+		w.ok = w.scope.checkCall(x, w.use) && w.ok
+	case *hclsyntax.ForExpr:
+		if w.depth++; w.depth == maxFor+1 {
+			w.scope.fail(diag.TooComplex, x, "for expressions are nested too deep", "Compute the inner one in a local.")
+			w.ok = false
+		}
+	}
+	return nil
+}
+
+// Exit implements hclsyntax.Walker.
+func (w *callChecker) Exit(n hclsyntax.Node) hcl.Diagnostics {
+	if _, isFor := n.(*hclsyntax.ForExpr); isFor {
+		w.depth--
+	}
+	return nil
+}
+
+// functionAliases are names that other languages give to our functions.
+var functionAliases = map[string]string{
+	"getenv": "env", "environ": "env", "os_env": "env", "host": "hostname", "len": "length", "size": "length", "count": "length",
+	"concat_ws": "join", "includes": "contains", "has": "contains", "toupper": "upper", "uppercase": "upper", "tolower": "lower", "lowercase": "lower",
+	"trim": "trimspace", "strip": "trimspace", "substring": "substr", "sprintf": "format", "printf": "format", "unique": "distinct",
+	"tojson": "jsonencode", "fromjson": "jsondecode", "to_json": "jsonencode", "json_encode": "jsonencode", "json_decode": "jsondecode", "parsejson": "jsondecode",
+	"number": "tonumber", "string": "tostring", "bool": "tobool", "int": "tonumber", "str": "tostring", "match": "regex", "starts_with": "startswith", "ends_with": "endswith",
+	"b64encode": "base64encode", "b64decode": "base64decode", "default": "coalesce",
+}
+
+// checkCall reports a function that does not exist or may not be called here.
+func (s *Scope) checkCall(x *hclsyntax.FunctionCallExpr, use Use) bool {
+	if x.Name == "env" && !use.Env {
+		s.failAt(diag.FunctionNotAllowed, x.NameRange, "env() may be called only in the default of a variable",
+			"Declare a variable with default = "+s.text(x)+" and name it here: everything that comes from outside then stands in one place.")
+		return false
+	}
+	if x.Name == "hostname" && !use.Hostname {
+		s.failAt(diag.FunctionNotAllowed, x.NameRange, "hostname() may be called only in consumer",
+			"The same file must mean the same on every host.")
+		return false
+	}
+	if _, ok := s.functions(use)[x.Name]; ok {
+		return true
+	}
+	meant := functionAliases[x.Name]
+	if meant == "" {
+		meant = diag.Nearest(x.Name, FunctionNames())
+	}
+	d := s.failAt(diag.UnknownFunction, x.NameRange, fmt.Sprintf("there is no function %q", x.Name), "").Suggest(meant)
+	if meant != "" {
+		d.Edit(s.at(x.NameRange), meant)
+	}
+	return false
+}
+
+// failAt reports an error at a range.
+func (s *Scope) failAt(code diag.Code, rng hcl.Range, summary, detail string) *diag.Diagnostic {
+	return s.Report.Add(diag.Diagnostic{Code: code, Range: s.at(rng), Summary: summary, Detail: detail})
+}

@@ -1,0 +1,236 @@
+package lang
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"pipeline/engine/spec"
+	"pipeline/lang/diag"
+	"pipeline/lang/eval"
+)
+
+// raw is a value given from outside: a text to be read by the declared type,
+// or a value of a file.
+type raw struct {
+	name, from string
+	rng        diag.Range
+	text       string
+	isText     bool
+	value      cty.Value
+	ok         bool
+}
+
+// givenValues are the values given from outside, by source.
+type givenValues struct {
+	flags, files map[string]raw
+	lookup       func(string) (string, bool)
+}
+
+// of is the value in force for a variable.
+func (g givenValues) of(name string) (raw, bool) {
+	if r, ok := g.flags[name]; ok {
+		return r, true
+	}
+	if r, ok := g.files[name]; ok {
+		return r, true
+	}
+	if g.lookup != nil {
+		if text, ok := g.lookup("PIPELINE_VAR_" + name); ok {
+			return raw{name: name, from: "PIPELINE_VAR_" + name, text: text, isText: true, ok: true}, true
+		}
+	}
+	return raw{}, false
+}
+
+func (g givenValues) has(name string) bool { _, ok := g.of(name); return ok }
+
+// all are the values that name their variable themselves, sorted.
+func (g givenValues) all() []raw {
+	var out []raw
+	for _, table := range []map[string]raw{g.flags, g.files} {
+		for _, name := range slices.Sorted(maps.Keys(table)) {
+			out = append(out, table[name])
+		}
+	}
+	return out
+}
+
+// givenValues reads --var and --var-file.
+func (l *loader) givenValues() givenValues {
+	g := givenValues{flags: map[string]raw{}, files: map[string]raw{}, lookup: l.opts.LookupEnv}
+	for name, text := range l.opts.Vars {
+		g.flags[name] = raw{name: name, from: "--var", text: text, isText: true, ok: true}
+	}
+	for _, name := range l.opts.VarFiles {
+		for _, r := range l.varFile(name) {
+			g.files[r.name] = r
+		}
+	}
+	return g
+}
+
+// varFile reads one --var-file.
+func (l *loader) varFile(name string) []raw {
+	text, err := l.slurp(name, maxFile)
+	at := diag.Range{File: name}
+	switch {
+	case errors.Is(err, errTooLarge):
+		l.fail(diag.FileTooLarge, at, name+" is over 1 MiB", "")
+		return nil
+	case err != nil:
+		l.unreadable(at, name, err)
+		return nil
+	}
+	src := diag.NewSource(name, text)
+	l.report.AddSource(src)
+	if path.Ext(name) == ".json" {
+		return l.jsonVars(src)
+	}
+	f, ok := l.parse(src)
+	if !ok {
+		return nil
+	}
+	for _, b := range f.body.Blocks {
+		l.fail(diag.VarFileInvalid, eval.Range(l.report, b.TypeRange), "a file of variables holds no blocks", "Write name = value.")
+	}
+	var out []raw
+	for _, attr := range sortedAttributes(f.body) {
+		r := raw{name: attr.Name, from: name, rng: eval.Range(l.report, attr.NameRange)}
+		if !f.isPoisoned(attr.Expr.Range().Start.Byte, attr.Expr.Range().End.Byte) {
+			r.value, r.ok = l.fileValue(attr)
+		}
+		l.report.Hide(eval.Range(l.report, attr.Expr.Range()))
+		out = append(out, r)
+	}
+	return out
+}
+
+// fileValue evaluates a value of a file of variables, which names nothing.
+func (l *loader) fileValue(attr *hclsyntax.Attribute) (cty.Value, bool) {
+	if len(attr.Expr.Variables()) > 0 {
+		l.fail(diag.VarFileInvalid, eval.Range(l.report, attr.Expr.Range()), fmt.Sprintf("the value of %s is not a constant", attr.Name), "A file of variables holds constants; strings stand in double quotes.")
+		return cty.DynamicVal, false
+	}
+	return l.scope.Eval(attr.Expr, eval.Use{})
+}
+
+// jsonVars reads a JSON object of values.
+func (l *loader) jsonVars(src *diag.Source) []raw {
+	ty, err := ctyjson.ImpliedType(src.Text)
+	if err != nil || !ty.IsObjectType() {
+		l.fail(diag.VarFileInvalid, src.Range(0, 0), src.Name+" is not a JSON object", "Write { \"name\": value }.")
+		return nil
+	}
+	v, err := ctyjson.Unmarshal(src.Text, ty)
+	if err != nil {
+		l.fail(diag.VarFileInvalid, src.Range(0, 0), src.Name+" is not a JSON object", "Write { \"name\": value }.")
+		return nil
+	}
+	l.report.Hide(src.Range(0, len(src.Text)))
+	var out []raw
+	for _, name := range slices.Sorted(maps.Keys(ty.AttributeTypes())) {
+		out = append(out, raw{name: name, from: src.Name, rng: diag.Range{File: src.Name}, value: v.GetAttr(name), ok: true})
+	}
+	return out
+}
+
+// readGiven converts a given value to the declared type.
+func (l *loader) readGiven(v *variable, r raw) (cty.Value, bool) {
+	if !v.typed || !r.isText && !r.ok {
+		return cty.DynamicVal, false
+	}
+	got, err := r.value, error(nil)
+	if r.isText {
+		got, err = l.parseText(r.text, v.typ)
+	}
+	if err == nil {
+		got, err = eval.Convert(got, v.typ)
+	}
+	if err == nil {
+		return got, true
+	}
+	at := l.header(v.node)
+	if !r.rng.IsZero() {
+		at = r.rng
+	}
+	detail := upperFirst(err.Error()) + "."
+	d := l.fail(diag.VariableInvalid, at, fmt.Sprintf("%s gives %q no %s", r.from, v.name, v.typ.Kind), detail)
+	if r.isText && !v.sensitive {
+		d.Values = append(d.Values, diag.Value{Name: "var." + v.name, Value: eval.Show(cty.StringVal(r.text))})
+	}
+	if attr := v.node.args["type"]; attr != nil {
+		d.Relate(eval.Range(l.report, attr.Expr.Range()), "the type is declared here")
+	}
+	return cty.DynamicVal, false
+}
+
+// parseText reads a text by the declared type: a string and any take it as it
+// is, numbers and bools are parsed, and other types are written as in a file.
+func (l *loader) parseText(text string, t *spec.Type) (cty.Value, error) {
+	switch t.Kind {
+	case spec.TypeString, spec.TypeAny:
+		return cty.StringVal(text), nil
+	case spec.TypeBool:
+		switch strings.ToLower(text) {
+		case "true":
+			return cty.True, nil
+		case "false":
+			return cty.False, nil
+		}
+		return cty.NilVal, errors.New("it is true or false")
+	case spec.TypeNumber:
+		if len(text) > 1000 {
+			return cty.NilVal, errors.New("a number is needed, such as 8 or 0.5")
+		}
+		n, err := cty.ParseNumberVal(strings.TrimSpace(text))
+		if err != nil {
+			return cty.NilVal, errors.New("a number is needed, such as 8 or 0.5")
+		}
+		return n, nil
+	}
+	return l.parseComposite(text, t)
+}
+
+// parseComposite reads a list, a map or an object.
+func (l *loader) parseComposite(text string, t *spec.Type) (cty.Value, error) {
+	example := `["a", "b"]`
+	if t.Kind != spec.TypeList {
+		example = `{ name = "a" }`
+	}
+	bad := fmt.Errorf("%s is needed, such as %s", eval.A(string(t.Kind)), example)
+	if len(text) > maxFile {
+		return cty.NilVal, bad
+	}
+	g := guardian{}
+	for _, tok := range lex([]byte(text), "") {
+		if _, problem := g.next(tok, false); problem != "" {
+			return cty.NilVal, bad
+		}
+	}
+	e, diags := hclsyntax.ParseExpression([]byte(text), "", start)
+	if diags.HasErrors() {
+		return cty.NilVal, bad
+	}
+	v, diags := e.Value(nil)
+	if diags.HasErrors() {
+		return cty.NilVal, bad
+	}
+	return v, nil
+}
+
+// upperFirst is a text as the beginning of a sentence.
+func upperFirst(s string) string {
+	for i, r := range s {
+		return string(unicode.ToUpper(r)) + s[i+len(string(r)):]
+	}
+	return s
+}

@@ -1,0 +1,134 @@
+package lang
+
+import (
+	"bytes"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"pipeline/lang/diag"
+)
+
+// The limits of what hcl's recursive parser and evaluator are given. Beyond
+// some tens of thousands either overflows the stack, which ends the process.
+const (
+	maxOpen      = 200
+	maxOperators = 1000
+	maxPrefix    = 8
+)
+
+// start is where every file begins.
+var start = hcl.Pos{Line: 1, Column: 1}
+
+// lex splits a text into tokens. The lexer is a state machine: it can be given
+// anything.
+func lex(text []byte, name string) hclsyntax.Tokens {
+	tokens, _ := hclsyntax.LexConfig(text, name, start)
+	return tokens
+}
+
+// guard refuses texts that would overflow hcl's parser.
+func (l *loader) guard(src *diag.Source, tokens hclsyntax.Tokens) bool {
+	if !utf8.Valid(src.Text) {
+		at := invalidUTF8(src.Text)
+		l.fail(diag.NotUTF8, src.Range(at, at+1), "the file is not encoded in UTF-8", "Save it as UTF-8.")
+		return false
+	}
+	g := guardian{}
+	for i, tok := range tokens {
+		code, summary := g.next(tok, i > 0 && tokens[i-1].Range.End.Byte == tok.Range.Start.Byte)
+		if summary != "" {
+			l.fail(code, src.Range(tok.Range.Start.Byte, tok.Range.End.Byte), summary, "Split it with locals.")
+			return false
+		}
+	}
+	return true
+}
+
+// invalidUTF8 is the offset of the first byte that is not UTF-8.
+func invalidUTF8(text []byte) int {
+	for i := 0; i < len(text); {
+		r, n := utf8.DecodeRune(text[i:])
+		if r == utf8.RuneError && n == 1 {
+			return i
+		}
+		i += n
+	}
+	return 0
+}
+
+// guardian counts what can nest or chain, token by token.
+type guardian struct {
+	open, operators, prefix int
+	// depth is open brackets without blocks: a newline outside of them ends an
+	// argument.
+	brackets []bool
+	operand  bool
+}
+
+// next counts a token; summary is set when a limit is passed.
+func (g *guardian) next(tok hclsyntax.Token, _ bool) (code diag.Code, summary string) {
+	switch tok.Type {
+	case hclsyntax.TokenOBrace, hclsyntax.TokenOParen, hclsyntax.TokenOBrack, hclsyntax.TokenOQuote,
+		hclsyntax.TokenOHeredoc, hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl:
+		g.open++
+		g.brackets = append(g.brackets, tok.Type == hclsyntax.TokenOBrace)
+		if g.open > maxOpen {
+			return diag.TooNested, fmt.Sprintf("more than %d brackets, braces, templates and blocks are open here", maxOpen)
+		}
+	case hclsyntax.TokenCBrace, hclsyntax.TokenCParen, hclsyntax.TokenCBrack, hclsyntax.TokenCQuote,
+		hclsyntax.TokenCHeredoc, hclsyntax.TokenTemplateSeqEnd:
+		g.open = max(0, g.open-1)
+		g.brackets = g.brackets[:g.open]
+	}
+	return g.chain(tok)
+}
+
+// chain counts operators and index steps of one argument, and operators that
+// stand in a row before an operand.
+func (g *guardian) chain(tok hclsyntax.Token) (code diag.Code, summary string) {
+	switch tok.Type {
+	case hclsyntax.TokenNewline:
+		g.prefix = 0
+		if g.atStatement() {
+			g.operators = 0
+		}
+		return "", ""
+	case hclsyntax.TokenComment:
+		if bytes.HasSuffix(tok.Bytes, []byte("\n")) && g.atStatement() {
+			g.operators, g.prefix = 0, 0
+		}
+		return "", ""
+	case hclsyntax.TokenBang, hclsyntax.TokenMinus:
+		g.prefix++
+		g.operators++
+	case hclsyntax.TokenPlus, hclsyntax.TokenStar, hclsyntax.TokenSlash, hclsyntax.TokenPercent, hclsyntax.TokenAnd, hclsyntax.TokenOr,
+		hclsyntax.TokenEqualOp, hclsyntax.TokenNotEqual, hclsyntax.TokenLessThan, hclsyntax.TokenLessThanEq,
+		hclsyntax.TokenGreaterThan, hclsyntax.TokenGreaterThanEq, hclsyntax.TokenQuestion, hclsyntax.TokenColon, hclsyntax.TokenDot, hclsyntax.TokenOBrack,
+		hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl:
+		g.prefix = 0
+		g.operators++
+	default:
+		g.prefix = 0
+	}
+	switch {
+	case g.prefix > maxPrefix:
+		return diag.TooNested, fmt.Sprintf("more than %d prefix operators stand in a row", maxPrefix)
+	case g.operators > maxOperators:
+		return diag.TooComplex, fmt.Sprintf("one argument has more than %d operators and index steps", maxOperators)
+	}
+	return "", ""
+}
+
+// atStatement reports whether only braces are open: a newline there ends an
+// argument, or a member of an object.
+func (g *guardian) atStatement() bool {
+	for _, brace := range g.brackets {
+		if !brace {
+			return false
+		}
+	}
+	return true
+}

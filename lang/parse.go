@@ -1,0 +1,26 @@
+package lang
+
+import (
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"pipeline/lang/diag"
+)
+
+// parse guards, repairs and parses one file. ok is false when a problem of
+// syntax is left that makes what was parsed unreliable.
+func (l *loader) parse(src *diag.Source) (*file, bool) {
+	f := &file{name: src.Name, src: src}
+	tokens := lex(src.Text, src.Name)
+	if !l.guard(src, tokens) {
+		return nil, false
+	}
+	text, ok := l.repair(f, tokens)
+	if !ok {
+		return nil, false
+	}
+	parsed, diags := hclsyntax.ParseConfig(text, src.Name, start)
+	if parsed != nil {
+		f.body, _ = parsed.Body.(*hclsyntax.Body)
+	}
+	return f, l.syntaxProblems(f, diags) && f.body != nil
+}

@@ -1,0 +1,197 @@
+package lang
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"pipeline/lang/diag"
+	"pipeline/lang/eval"
+	"pipeline/lang/schema"
+)
+
+// referable are the types of blocks whose labels are unique in the pipeline.
+var referable = []string{"stream", "handler", "retry", "group", "subscription", "variable"}
+
+// indexNames gathers the blocks that can be referred to, and reports names that
+// are taken twice.
+func (l *loader) indexNames() {
+	for _, n := range l.root.blocks {
+		l.indexNode(n)
+		if n.schema.Name != "group" {
+			continue
+		}
+		for _, sub := range n.all("subscription") {
+			l.indexNode(sub)
+			l.uniqueRoutes(sub)
+		}
+	}
+	l.scope.BlockNames = map[string][]string{}
+	for _, kind := range referable {
+		if kind != "variable" {
+			l.scope.BlockNames[kind] = l.names(kind)
+		}
+	}
+}
+
+// names are the labels of a type of block, sorted.
+func (l *loader) names(kind string) []string {
+	out := []string{}
+	for name := range l.named[kind] {
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (l *loader) indexNode(n *node) {
+	kind := n.schema.Name
+	if !slices.Contains(referable, kind) || n.label == "" {
+		return
+	}
+	if l.named[kind] == nil {
+		l.named[kind] = map[string]*node{}
+	}
+	if first := l.named[kind][n.label]; first != nil {
+		n.bad = true
+		l.taken(n, first)
+		return
+	}
+	l.named[kind][n.label] = n
+}
+
+// taken reports a name that another block has.
+func (l *loader) taken(n, first *node) {
+	detail := "Rename one."
+	if n.schema.Name == "subscription" {
+		detail = "Names of subscriptions are unique in the whole pipeline. Rename one."
+	}
+	l.fail(diag.DuplicateName, l.header(n), fmt.Sprintf("a second %s %q", n.schema.Name, n.label), detail).
+		Relate(l.header(first), "the first is here")
+}
+
+func (l *loader) uniqueRoutes(sub *node) {
+	seen := map[string]*node{}
+	for _, r := range sub.all("route") {
+		if first := seen[r.label]; first != nil && r.label != "" {
+			l.taken(r, first)
+			continue
+		}
+		seen[r.label] = r
+	}
+}
+
+// reference resolves an argument that names another block.
+func (l *loader) reference(e hclsyntax.Expression, arg *schema.Arg) (*node, bool) {
+	rng := eval.Range(l.report, e.Range())
+	if text, isText := eval.LiteralText(e); isText {
+		return nil, l.stringReference(rng, text, arg)
+	}
+	tr, ok := e.(*hclsyntax.ScopeTraversalExpr)
+	if !ok {
+		l.fail(diag.WrongReference, rng, fmt.Sprintf("%s must be the name of a %s", arg.Name, arg.Target), fmt.Sprintf("Write %s.name: a reference is not computed.", arg.Target))
+		return nil, false
+	}
+	root := tr.Traversal.RootName()
+	if root == arg.Target && len(tr.Traversal) == 2 {
+		if step, isAttr := tr.Traversal[1].(hcl.TraverseAttr); isAttr {
+			return l.lookup(arg, step.Name, tr)
+		}
+	}
+	return nil, l.wrongReference(tr, arg, rng)
+}
+
+// lookup finds the block a reference names.
+func (l *loader) lookup(arg *schema.Arg, name string, tr *hclsyntax.ScopeTraversalExpr) (*node, bool) {
+	if n := l.named[arg.Target][name]; n != nil {
+		return n, true
+	}
+	rng := eval.Range(l.report, tr.Range())
+	d := l.fail(diag.UnknownReference, rng, fmt.Sprintf("there is no %s %q", arg.Target, name), "")
+	if near := diag.Nearest(name, l.names(arg.Target)); near != "" {
+		d.Suggest(near).Edit(eval.Range(l.report, tr.Traversal[1].SourceRange()), "."+near)
+		return nil, false
+	}
+	for _, s := range l.root.all(arg.Target) {
+		if v := s.args["name"]; v != nil {
+			if text, _ := eval.LiteralText(v.Expr); text == name {
+				d.Suggest(s.label)
+				return nil, false
+			}
+		}
+	}
+	d.Detail = fmt.Sprintf("Declare it: %s %q { … }.", arg.Target, name)
+	return nil, false
+}
+
+// stringReference reports a string where a reference belongs.
+func (l *loader) stringReference(rng diag.Range, text string, arg *schema.Arg) bool {
+	name := strings.TrimPrefix(text, arg.Target+".")
+	d := l.fail(diag.ReferenceAsString, rng, fmt.Sprintf("%s takes a reference, not a string", arg.Name),
+		fmt.Sprintf("Write %s.name, without quotes.", arg.Target))
+	if l.named[arg.Target][name] == nil {
+		if found := l.byServerName(arg.Target, name); found != "" {
+			name = found
+		} else {
+			name = diag.Nearest(name, l.names(arg.Target))
+		}
+	}
+	if name != "" {
+		d.Suggest(arg.Target+"."+name).Edit(rng, arg.Target+"."+name)
+	}
+	return false
+}
+
+// byServerName is the label of the block whose name on the server is given.
+func (l *loader) byServerName(kind, name string) string {
+	for _, n := range l.root.all(kind) {
+		if a := n.args["name"]; a != nil {
+			if text, isText := eval.LiteralText(a.Expr); isText && text == name {
+				return n.label
+			}
+		}
+	}
+	return ""
+}
+
+// wrongReference reports a name of another shape or kind.
+func (l *loader) wrongReference(tr *hclsyntax.ScopeTraversalExpr, arg *schema.Arg, rng diag.Range) bool {
+	root := tr.Traversal.RootName()
+	name := ""
+	if len(tr.Traversal) > 1 {
+		if step, ok := tr.Traversal[1].(hcl.TraverseAttr); ok {
+			name = step.Name
+		}
+	}
+	d := l.fail(diag.WrongReference, rng, fmt.Sprintf("%s must be %s", arg.Name, eval.A(arg.Target)), fmt.Sprintf("Write %s.name.", arg.Target))
+	first := eval.Range(l.report, tr.Traversal[0].SourceRange())
+	switch {
+	case len(tr.Traversal) == 1 && l.named[arg.Target][root] != nil:
+		d.Suggest(arg.Target+"."+root).Edit(rng, arg.Target+"."+root)
+	case len(tr.Traversal) > 2 && root == arg.Target && l.named[arg.Target][name] != nil:
+		d.Suggest(arg.Target+"."+name).Edit(rng, arg.Target+"."+name)
+	case name != "" && l.named[arg.Target][name] != nil:
+		d.Suggest(arg.Target).Edit(first, arg.Target)
+		if slices.Contains(referable, root) {
+			d.Summary += ", this is " + eval.A(root)
+		}
+	case name != "" && diag.Nearest(root, []string{arg.Target}) != "":
+		d.Suggest(arg.Target).Edit(first, arg.Target)
+	case len(tr.Traversal) == 1:
+		if near := diag.Nearest(root, l.names(arg.Target)); near != "" {
+			d.Suggest(arg.Target + "." + near)
+		}
+	case root == "var" || root == "local":
+		d.Detail = fmt.Sprintf("A variable holds values, not blocks. Write %s.name; with enabled, a variable can choose between two subscriptions.", arg.Target)
+	case slices.Contains(referable, root):
+		d.Summary += ", this is " + eval.A(root)
+	default:
+		if names := l.names(arg.Target); len(names) > 0 {
+			d.Detail = fmt.Sprintf("Declared are %s.%s.", arg.Target, strings.Join(names, ", "+arg.Target+"."))
+		}
+	}
+	return false
+}
