@@ -1,0 +1,76 @@
+package redis
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"slices"
+	"time"
+
+	"pipeline/engine/broker"
+)
+
+//go:embed scripts/admit.lua
+var admitText string
+
+var admitScript = newScript(admitText)
+
+var verdicts = map[byte]broker.Verdict{'r': broker.Run, 'w': broker.NotDue, 'x': broker.Exhausted, 'l': broker.Lost}
+
+// Admit implements broker.Broker.
+func (b *Broker) Admit(ctx context.Context, r broker.AdmitRequest) ([]broker.Admission, error) {
+	op := on(r.Owner, "admit")
+	keys := b.keys.of(r.Stream, r.Group)
+	a := newArgs()
+	defer a.release()
+	var p batch
+	for entries := range slices.Chunk(r.Entries, maxEntries) {
+		low, high := entries[0].ID, entries[0].ID
+		for i := range entries {
+			low, high = earlier(low, entries[i].ID), later(high, entries[i].ID)
+		}
+		mark := admitScript.call(a, 2)
+		a.add(r.Stream, keys.records, r.Group, r.Consumer)
+		a.int(milliseconds(r.MinIdle))
+		a.int(int64(r.MaxAttempts))
+		a.id(low)
+		a.id(high)
+		for i := range entries {
+			a.id(entries[i].ID)
+			a.int(entries[i].Deliveries)
+		}
+		p.add(ctx, admitScript, a.since(mark))
+	}
+	if err := b.send(ctx, &p); err != nil {
+		return nil, b.fail(op, err)
+	}
+	out := make([]broker.Admission, 0, len(r.Entries))
+	for i := range p.cmds {
+		var err error
+		if out, err = appendAdmissions(out, texts(p.reply(i))); err != nil {
+			return nil, b.fail(op, err)
+		}
+	}
+	if len(out) != len(r.Entries) {
+		return nil, b.fail(op, fmt.Errorf("%w of the admit script", errProtocol))
+	}
+	return out, nil
+}
+
+// appendAdmissions reads one answer of the script.
+func appendAdmissions(out []broker.Admission, reply []string) ([]broker.Admission, error) {
+	if len(reply) == 0 || len(reply) != 1+2*len(reply[0]) {
+		return nil, fmt.Errorf("%w of the admit script", errProtocol)
+	}
+	for i := range len(reply[0]) {
+		record, err := parseRecord(reply[1+2*i])
+		if err != nil {
+			return nil, err
+		}
+		remaining, _ := number(reply[2+2*i])
+		out = append(out, broker.Admission{
+			Verdict: verdicts[reply[0][i]], Record: record, Remaining: time.Duration(remaining) * time.Millisecond,
+		})
+	}
+	return out, nil
+}

@@ -1,0 +1,154 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// pool is how the connections of one client differ from those of the other.
+type pool struct {
+	size, idle int
+	// readTimeout is -1 where every call brings its own deadline.
+	blocking bool
+}
+
+// tune sets what both clients have in common. Nothing is tried twice: not a
+// command, because what became of the first attempt is not known, and not a
+// connection, because the caller backs off.
+func (o *Options) tune(l *redis.Options, p pool, s *sockets) {
+	l.Protocol = 2
+	l.MaxRetries = -1
+	l.DialerRetries = 1
+	l.ContextTimeoutEnabled = true
+	l.ClientName = o.Name
+	l.DialTimeout = o.Timeout
+	l.WriteTimeout = o.Timeout
+	l.ReadTimeout = o.Timeout
+	if p.blocking {
+		l.ReadTimeout = -1
+	}
+	l.PoolTimeout = o.Timeout
+	l.PoolSize = p.size
+	l.MinIdleConns = 0
+	l.MaxIdleConns = p.idle
+	l.MaxActiveConns = 0
+	l.PipelinePoolSize = -1
+	l.ReadBufferSize = readBuffer
+	l.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	l.Dialer = s.dialer(redis.NewDialer(l))
+}
+
+// client makes one client for the topology the options describe.
+func (o *Options) client(p pool, s *sockets) (redis.UniversalClient, error) {
+	l, err := o.login()
+	if err != nil {
+		return nil, err
+	}
+	o.tune(l, p, s)
+	switch {
+	case o.Sentinel != nil:
+		return o.failover(l)
+	case o.Cluster:
+		return o.cluster(l), nil
+	}
+	return redis.NewClient(l), nil
+}
+
+// failover makes a client that asks the sentinels for the master.
+func (o *Options) failover(l *redis.Options) (redis.UniversalClient, error) {
+	dial, err := o.sentinelDialer(l.Dialer)
+	if err != nil {
+		return nil, err
+	}
+	return redis.NewFailoverClient(&redis.FailoverOptions{
+		MasterName: o.Sentinel.Master, SentinelAddrs: o.Sentinel.Addresses,
+		SentinelUsername: o.Sentinel.Username, SentinelPassword: o.Sentinel.Password,
+		Username: l.Username, Password: l.Password, DB: l.DB,
+		Dialer: dial, ClientName: l.ClientName, Protocol: l.Protocol,
+		MaxRetries: l.MaxRetries, DialerRetries: l.DialerRetries,
+		ContextTimeoutEnabled: l.ContextTimeoutEnabled,
+		DialTimeout:           l.DialTimeout, ReadTimeout: l.ReadTimeout, WriteTimeout: l.WriteTimeout,
+		PoolTimeout: l.PoolTimeout, PoolSize: l.PoolSize, MaxIdleConns: l.MaxIdleConns,
+		PipelinePoolSize: l.PipelinePoolSize, ReadBufferSize: l.ReadBufferSize,
+	}), nil
+}
+
+// sentinelDialer connects to the sentinels with their TLS and to the master
+// with its own. The library has one dialer for both; which is which shows in
+// the address. A sentinel that is only known from another one counts as a
+// master here, so one with TLS of its own has to be listed.
+func (o *Options) sentinelDialer(master dialer) (dialer, error) {
+	config, err := o.Sentinel.TLS.config(nil)
+	if err != nil {
+		return nil, fmt.Errorf("sentinel: %w", err)
+	}
+	sentinel := redis.NewDialer(&redis.Options{DialTimeout: o.Timeout, TLSConfig: config})
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if slices.Contains(o.Sentinel.Addresses, addr) {
+			return sentinel(ctx, network, addr)
+		}
+		return master(ctx, network, addr)
+	}, nil
+}
+
+func (o *Options) cluster(l *redis.Options) redis.UniversalClient {
+	c := redis.NewClusterClient(&redis.ClusterOptions{
+		Addrs: []string{l.Addr}, Username: l.Username, Password: l.Password, TLSConfig: l.TLSConfig,
+		Dialer: l.Dialer, ClientName: l.ClientName, Protocol: l.Protocol,
+		MaxRetries: l.MaxRetries, DialerRetries: l.DialerRetries,
+		ContextTimeoutEnabled: l.ContextTimeoutEnabled,
+		DialTimeout:           l.DialTimeout, ReadTimeout: l.ReadTimeout, WriteTimeout: l.WriteTimeout,
+		PoolTimeout: l.PoolTimeout, PoolSize: l.PoolSize, MaxIdleConns: l.MaxIdleConns,
+		PipelinePoolSize: l.PipelinePoolSize, ReadBufferSize: l.ReadBufferSize,
+		MaintNotificationsConfig: l.MaintNotificationsConfig,
+	})
+	c.OnNewNode(func(node *redis.Client) { node.AddHook(rawReplies{}) })
+	return c
+}
+
+// rawReplies makes error replies of raw commands errors, so that a cluster
+// client sees MOVED and ASK and follows them.
+type rawReplies struct{}
+
+func (rawReplies) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
+}
+
+func (rawReplies) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if err == nil {
+			err = rawError(cmd)
+		}
+		return err
+	}
+}
+
+func (rawReplies) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		err := next(ctx, cmds)
+		for _, cmd := range cmds {
+			if failed := rawError(cmd); err == nil {
+				err = failed
+			}
+		}
+		return err
+	}
+}
+
+// rawError sets and returns the error of a raw command whose reply is one.
+func rawError(cmd redis.Cmder) error {
+	raw, ok := cmd.(*redis.RawCmd)
+	if !ok || len(raw.Val()) == 0 || raw.Val()[0] != '-' {
+		return nil
+	}
+	c := cursor{text: immutable(raw.Val())}
+	_, _, err := c.head()
+	cmd.SetErr(err)
+	return err
+}

@@ -1,0 +1,48 @@
+// Package redis is a broker on a Redis server, 6.2 to 8.6, or one that speaks
+// like it. Features are asked of the server (see Broker.Probe); what a server
+// lacks ends in broker.ErrUnsupported, never in a loop of syntax errors.
+//
+// # Connections
+//
+// Reads that block have connections of their own, so that they never delay
+// what settles. Nothing is sent twice by itself: an XADD whose answer was lost
+// would be added twice, and an XREADGROUP's first batch stranded. A read that
+// has not answered two seconds after its block ends is taken for dead and its
+// connection dropped; a READONLY answer drops every connection, so that the
+// next one finds the new master.
+//
+// The protocol is RESP2. Replies differ from RESP3 only in shape and neither is
+// faster to parse, but RESP2 has no push messages that could come between a
+// command and its reply, and every server and proxy speaks it.
+//
+// A batch is read into one buffer, which becomes one immutable string; ids are
+// parsed from it and all fields are parts of it. Whoever keeps a single field
+// of a batch for long should clone it, or the whole reply stays in memory.
+//
+// # Keys
+//
+// Beside a stream and a group stand a few keys of ours, in the stream's hash
+// slot, so that a script may touch both. For the stream payments and the group
+// ledger:
+//
+//	{payments}:pipeline:ledger:records
+//	    A hash, one field per entry that was retried or started more than
+//	    twice: starts, asked retries, due time, last error, who. A field goes
+//	    when its entry is settled; one that was left behind by a crash goes when
+//	    the floor has passed its id. The size follows the pending list.
+//	{payments}:pipeline:ledger:slot:SUBSCRIPTION-HOST-N
+//	    A string, the lease of one consumer name: token and min_idle in
+//	    milliseconds. One for each running consumer; it expires by itself when
+//	    it is not renewed.
+//	{payments}:pipeline:ledger:floor
+//	    A string, the id from which a lost group is read again; "(" before it
+//	    means just before it. One for each group, never expiring: it has to
+//	    outlive the group.
+//
+// A stream key with a hash tag keeps it: a{b} gives a{b}:pipeline:…. One with
+// stray braces, which no tag can be put around ({}x, a}b), gets a computed
+// number as its tag: {1234}a}b:pipeline:….
+//
+// Servers take a value that is evicted for one that was never written, so
+// maxmemory-policy must not be allkeys-* or volatile-*.
+package redis

@@ -1,0 +1,204 @@
+package redis
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"pipeline/engine/broker"
+)
+
+// errNoSuchKey is what XINFO says of an absent stream.
+const errNoSuchKey = "ERR no such key"
+
+// Range implements broker.Broker.
+func (b *Broker) Range(ctx context.Context, stream string, first, last broker.ID, count int) ([]broker.Entry, error) {
+	op := operation{name: "read range of", stream: stream}
+	if count < 1 {
+		return nil, b.fail(op, &broker.Error{Detail: "count must be at least 1"})
+	}
+	a := newArgs()
+	defer a.release()
+	a.add("XRANGE", stream)
+	a.id(first)
+	a.id(last)
+	a.add("COUNT")
+	a.int(int64(count))
+	reply, err := b.raw(ctx, a.since(0))
+	if err != nil {
+		return nil, b.fail(op, err)
+	}
+	found, err := readDeliveries(&cursor{text: reply})
+	if err != nil {
+		return nil, b.fail(op, err)
+	}
+	entries := make([]broker.Entry, len(found))
+	for i := range found {
+		entries[i] = found[i].Entry
+	}
+	return entries, nil
+}
+
+// StreamInfo implements broker.Broker.
+func (b *Broker) StreamInfo(ctx context.Context, stream string) (broker.StreamInfo, error) {
+	op := operation{name: "inspect", stream: stream}
+	v, err := b.settle.Do(ctx, "XINFO", "STREAM", stream).Result()
+	if absent(err) {
+		return broker.StreamInfo{}, nil
+	}
+	if err != nil {
+		return broker.StreamInfo{}, b.fail(op, err)
+	}
+	info := properties(v)
+	s := broker.StreamInfo{Length: info.number("length"), Groups: info.number("groups"), LastID: info.id("last-generated-id")}
+	if first, ok := info["first-entry"].([]any); ok && len(first) > 0 {
+		text, _ := first[0].(string)
+		s.FirstID, _ = parseID(text)
+	}
+	return s, nil
+}
+
+// absent reports whether XINFO found no stream.
+func absent(err error) bool { return err != nil && strings.HasPrefix(err.Error(), errNoSuchKey) }
+
+// GroupInfos implements broker.Broker.
+func (b *Broker) GroupInfos(ctx context.Context, stream string) ([]broker.GroupInfo, error) {
+	v, err := b.settle.Do(ctx, "XINFO", "GROUPS", stream).Slice()
+	if absent(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, b.fail(operation{name: "inspect groups of", stream: stream}, err)
+	}
+	groups := make([]broker.GroupInfo, len(v))
+	for i := range v {
+		info := properties(v[i])
+		g := &groups[i]
+		g.Name = info.text("name")
+		g.Consumers, g.Pending = info.number("consumers"), info.number("pending")
+		g.LastDelivered = info.id("last-delivered-id")
+		g.Lag, g.LagKnown = info["lag"].(int64)
+	}
+	return groups, nil
+}
+
+// ConsumerInfos implements broker.Broker.
+func (b *Broker) ConsumerInfos(ctx context.Context, stream, group string) ([]broker.ConsumerInfo, error) {
+	op := operation{name: "inspect consumers of", stream: stream, group: group}
+	v, err := b.settle.Do(ctx, "XINFO", "CONSUMERS", stream, group).Slice()
+	if absent(err) {
+		err = &broker.Error{Kind: broker.ErrNoGroup, Detail: "the stream does not exist"}
+	}
+	if err != nil {
+		return nil, b.fail(op, err)
+	}
+	consumers := make([]broker.ConsumerInfo, len(v))
+	for i := range v {
+		info := properties(v[i])
+		consumers[i] = broker.ConsumerInfo{
+			Name: info.text("name"), Pending: info.number("pending"),
+			Idle: time.Duration(info.number("idle")) * time.Millisecond,
+		}
+	}
+	return consumers, nil
+}
+
+// Pending implements broker.Broker.
+func (b *Broker) Pending(ctx context.Context, stream, group, consumer string, after broker.ID, count int) ([]broker.Pending, error) {
+	op := operation{name: "list pending of", stream: stream, group: group}
+	if count < 1 {
+		return nil, b.fail(op, &broker.Error{Detail: "count must be at least 1"})
+	}
+	p, err := b.pendingRange(ctx, stream, group, consumer, after, broker.MaxID, count)
+	return p, b.fail(op, err)
+}
+
+// pendingRange is an XPENDING from after the first id to the last. Servers
+// accept an exclusive start from 6.2 on.
+func (b *Broker) pendingRange(ctx context.Context, stream, group, consumer string, after, last broker.ID, count int) ([]broker.Pending, error) {
+	if after == broker.MaxID {
+		return nil, nil
+	}
+	a := newArgs()
+	defer a.release()
+	a.add("XPENDING", stream, group)
+	a.id(after.Next())
+	a.id(last)
+	a.int(int64(count))
+	if consumer != "" {
+		a.word(consumer)
+	}
+	reply, err := b.raw(ctx, a.since(0))
+	if err != nil {
+		return nil, err
+	}
+	return pendingReply(reply)
+}
+
+// pendingReply reads an array of [id, consumer, idle, deliveries].
+func pendingReply(reply string) ([]broker.Pending, error) {
+	c := cursor{text: reply}
+	n, err := c.array()
+	if err != nil || n <= 0 {
+		return nil, err
+	}
+	out := make([]broker.Pending, n)
+	for i := range out {
+		if parts, err := c.array(); err != nil || parts != 4 {
+			return nil, cmpError(err, c.fail("pending entry"))
+		}
+		p := &out[i]
+		if p.ID, err = c.id(); err != nil {
+			return nil, err
+		}
+		if p.Consumer, _, err = c.bulk(); err != nil {
+			return nil, err
+		}
+		idle, err := c.integer()
+		if err != nil {
+			return nil, err
+		}
+		p.Idle = time.Duration(max(0, idle)) * time.Millisecond
+		if p.Deliveries, err = c.integer(); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// info is a reply of names and values, in whichever shape it came.
+type info map[string]any
+
+func properties(v any) info {
+	out := info{}
+	switch v := v.(type) {
+	case []any:
+		for i := 0; i+1 < len(v); i += 2 {
+			if name, ok := v[i].(string); ok {
+				out[name] = v[i+1]
+			}
+		}
+	case map[any]any:
+		for name, value := range v {
+			if name, ok := name.(string); ok {
+				out[name] = value
+			}
+		}
+	}
+	return out
+}
+
+func (i info) number(name string) int64 {
+	n, _ := i[name].(int64)
+	return n
+}
+
+func (i info) text(name string) string {
+	s, _ := i[name].(string)
+	return s
+}
+
+func (i info) id(name string) broker.ID {
+	id, _ := parseID(i.text(name))
+	return id
+}

@@ -1,0 +1,37 @@
+package redis
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// groupKeys are the names of our keys beside one group of one stream.
+type groupKeys struct{ records, floor, slot string }
+
+// slotKey is the lease of slot n of a base name.
+func (k *groupKeys) slotKey(base string, n int) string {
+	return k.slot + base + "-" + strconv.Itoa(n)
+}
+
+// keyNames remembers the names, which are asked for with every batch. It grows
+// with the streams and groups of a pipeline.
+type keyNames struct{ known sync.Map }
+
+func (k *keyNames) of(stream, group string) *groupKeys {
+	id := [2]string{stream, group}
+	if v, ok := k.known.Load(id); ok {
+		return v.(*groupKeys)
+	}
+	v, _ := k.known.LoadOrStore(id, newGroupKeys(stream, group))
+	return v.(*groupKeys)
+}
+
+// separators keeps the parts of a key apart: a group named a:floor must not
+// meet the group a.
+var separators = strings.NewReplacer("%", "%25", ":", "%3A")
+
+func newGroupKeys(stream, group string) *groupKeys {
+	prefix := tagged(stream) + ":pipeline:" + separators.Replace(group) + ":"
+	return &groupKeys{records: prefix + "records", floor: prefix + "floor", slot: prefix + "slot:"}
+}

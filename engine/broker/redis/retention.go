@@ -1,0 +1,140 @@
+package redis
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+
+	"github.com/redis/go-redis/v9"
+
+	"pipeline/engine/broker"
+)
+
+//go:embed scripts/trim.lua
+var trimText string
+
+//go:embed scripts/floor.lua
+var floorText string
+
+//go:embed scripts/remove.lua
+var removeText string
+
+var (
+	trimmer      = newScript(trimText)
+	floorScript  = newScript(floorText)
+	removeScript = newScript(removeText)
+)
+
+// What is known of XTRIM … ACKED.
+const (
+	ackedUnknown = iota
+	ackedYes
+	ackedNo
+)
+
+// rememberTrim keeps what a probe found, for Trim.
+func (b *Broker) rememberTrim(s *broker.Server) {
+	if s.Features.TrimAcknowledged {
+		b.acked.Store(ackedYes)
+	} else {
+		b.acked.Store(ackedNo)
+	}
+}
+
+// knowsAcked asks whether the server trims acknowledged entries by itself, once.
+func (b *Broker) knowsAcked(ctx context.Context) (bool, error) {
+	if known := b.acked.Load(); known != ackedUnknown {
+		return known == ackedYes, nil
+	}
+	_, err := b.Probe(ctx)
+	return b.acked.Load() == ackedYes, err
+}
+
+// Trim implements broker.Broker. Whole nodes go first, which is cheap, up to
+// 10,000 entries a step; the rest of less than a node goes exactly.
+func (b *Broker) Trim(ctx context.Context, r broker.TrimRequest) (int64, error) {
+	op := operation{name: "trim", stream: r.Stream}
+	acked, err := b.knowsAcked(ctx)
+	if err != nil {
+		return 0, b.fail(op, err)
+	}
+	if r.Protect && !acked {
+		n, err := b.trimScript(ctx, &r)
+		return n, b.fail(op, err)
+	}
+	var removed int64
+	for _, how := range []string{"~", "="} {
+		if r.MaxLen > 0 {
+			n, err := b.xtrim(ctx, &r, "MAXLEN", how, r.MaxLen)
+			if err != nil {
+				return removed, b.fail(op, err)
+			}
+			removed += n
+		}
+		if !r.MinID.IsZero() {
+			n, err := b.xtrim(ctx, &r, "MINID", how, r.MinID.String())
+			if err != nil {
+				return removed, b.fail(op, err)
+			}
+			removed += n
+		}
+		if removed > 0 {
+			break
+		}
+	}
+	return removed, nil
+}
+
+func (b *Broker) xtrim(ctx context.Context, r *broker.TrimRequest, what, how string, bound any) (int64, error) {
+	list := []any{"XTRIM", r.Stream, what, how, bound}
+	if r.Protect {
+		list = append(list, "ACKED")
+	}
+	n, err := b.settle.Do(ctx, list...).Int64()
+	if errors.Is(err, redis.Nil) {
+		err = nil
+	}
+	return n, err
+}
+
+func (b *Broker) trimScript(ctx context.Context, r *broker.TrimRequest) (int64, error) {
+	a := newArgs()
+	defer a.release()
+	trimmer.call(a, 1)
+	a.add(r.Stream)
+	a.int(r.MaxLen)
+	a.id(r.MinID)
+	v, err := b.run(ctx, trimmer, a.since(0))
+	n, _ := v.(int64)
+	return n, err
+}
+
+// SaveFloor implements broker.Broker. It also sweeps a few records that a
+// crash left behind.
+func (b *Broker) SaveFloor(ctx context.Context, stream, group string) error {
+	id := [2]string{stream, group}
+	cursor := "0"
+	if v, ok := b.sweeps.Load(id); ok {
+		cursor = v.(string)
+	}
+	keys := b.keys.of(stream, group)
+	a := newArgs()
+	defer a.release()
+	floorScript.call(a, 3)
+	a.add(stream, keys.floor, keys.records, group, cursor)
+	v, err := b.run(ctx, floorScript, a.since(0))
+	if next, ok := v.(string); ok {
+		b.sweeps.Store(id, next)
+	}
+	return b.fail(operation{name: "save floor of", stream: stream, group: group}, err)
+}
+
+// RemoveConsumer implements broker.Broker.
+func (b *Broker) RemoveConsumer(ctx context.Context, o broker.Owner) (bool, error) {
+	a := newArgs()
+	defer a.release()
+	removeScript.call(a, 1)
+	a.add(o.Stream, o.Group, o.Consumer)
+	v, err := b.run(ctx, removeScript, a.since(0))
+	return v == int64(1), b.fail(on(o, "remove consumer "+o.Consumer+" of"), err)
+}

@@ -1,0 +1,8 @@
+-- Removes a consumer if nothing is pending under it.
+--
+-- KEYS[1]   the stream
+-- ARGV[1]   group, [2] consumer
+-- Replies   1 if it is gone, 0 if it holds entries
+if #redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 1, ARGV[2]) > 0 then return 0 end
+redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], ARGV[2])
+return 1

@@ -1,0 +1,84 @@
+package redis
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+
+	"pipeline/engine/broker"
+)
+
+//go:embed scripts/slot.lua
+var slotText string
+
+//go:embed scripts/renewslot.lua
+var renewSlotText string
+
+var (
+	slotScript      = newScript(slotText)
+	renewSlotScript = newScript(renewSlotText)
+)
+
+// Slots are looked at a few at a time: one call nearly always does.
+const (
+	slotsPerCall = 16
+	maxSlots     = 4096
+)
+
+// errNoSlot is the end of the search.
+var errNoSlot = errors.New("all 4096 consumer names of this subscription and host are taken")
+
+func slotOperation(r *broker.SlotRequest, name string) operation {
+	return operation{name: name, stream: r.Stream, group: r.Group}
+}
+
+// AcquireSlot implements broker.Broker. A call whose answer was lost may be
+// repeated: a slot that the token already holds is found again.
+func (b *Broker) AcquireSlot(ctx context.Context, r broker.SlotRequest) (int, error) {
+	op := slotOperation(&r, "acquire slot")
+	if r.Token == "" || r.TTL <= 0 {
+		return 0, b.fail(op, &broker.Error{Detail: "token and time to live are required"})
+	}
+	keys := b.keys.of(r.Stream, r.Group)
+	for first := 0; first < maxSlots; first += slotsPerCall {
+		a := newArgs()
+		slotScript.call(a, slotsPerCall)
+		for n := range slotsPerCall {
+			a.word(keys.slotKey(r.Base, first+n))
+		}
+		a.word(r.Token)
+		a.int(milliseconds(r.MinIdle))
+		a.int(milliseconds(r.TTL))
+		v, err := b.run(ctx, slotScript, a.since(0))
+		a.release()
+		if err != nil {
+			return 0, b.fail(op, err)
+		}
+		if n, ok := v.(int64); ok && n >= 0 {
+			return first + int(n), nil
+		}
+	}
+	return 0, b.fail(op, &broker.Error{Detail: errNoSlot.Error()})
+}
+
+// RenewSlot implements broker.Broker.
+func (b *Broker) RenewSlot(ctx context.Context, r broker.SlotRequest, slot int) (bool, error) {
+	held, err := b.extend(ctx, &r, slot, max(1, milliseconds(r.TTL)))
+	return held, b.fail(slotOperation(&r, "renew slot"), err)
+}
+
+// ReleaseSlot implements broker.Broker.
+func (b *Broker) ReleaseSlot(ctx context.Context, r broker.SlotRequest, slot int) error {
+	_, err := b.extend(ctx, &r, slot, 0)
+	return b.fail(slotOperation(&r, "release slot"), err)
+}
+
+func (b *Broker) extend(ctx context.Context, r *broker.SlotRequest, slot int, ttl int64) (bool, error) {
+	a := newArgs()
+	defer a.release()
+	renewSlotScript.call(a, 1)
+	a.add(b.keys.of(r.Stream, r.Group).slotKey(r.Base, slot), r.Token)
+	a.int(ttl)
+	v, err := b.run(ctx, renewSlotScript, a.since(0))
+	return v == int64(1), err
+}
