@@ -9,10 +9,10 @@ const fewNames = 16
 // can choose names that all collide.
 var seed = maphash.MakeSeed()
 
-// duplicate returns the number of the first member, of those on the stack from
-// base on, whose name an earlier one has, or -1.
-func (a *Arena) duplicate(base int) int {
-	members := a.stack[base:]
+// Duplicate returns the number of the first of members whose name an earlier
+// one has, or -1. It takes time in proportion to their number, whatever the
+// names are.
+func (a *Arena) Duplicate(members []Value) int {
 	if len(members) > fewNames {
 		return a.duplicateOfMany(members)
 	}

@@ -179,7 +179,7 @@ func (p *parser) object(name string) bool {
 			p.pos++
 		}
 	}
-	if i := p.arena.duplicate(base); i >= 0 {
+	if i := p.arena.Duplicate(p.arena.stack[base:]); i >= 0 {
 		name := p.arena.stack[base+i].name
 		return p.failFound(memberOffset(p.src, start, i), "each member name once", Quote(name)+" again")
 	}

@@ -41,17 +41,17 @@ func (p *parser) failFound(offset int, expected, found string) bool {
 	return false
 }
 
-// describe names the first token of s.
+// describe names what s begins with: one character and no more, because
+// messages are logged and what is parsed is not for logs. Words that other
+// languages write where JSON has none are told in full.
 func describe(s string) string {
 	if s == "" {
 		return "the end of the input"
 	}
-	n := 0
-	for n < len(s) && (s[n]|0x20 >= 'a' && s[n]|0x20 <= 'z') {
-		n++
-	}
-	if n > 0 {
-		return Quote(s[:n])
+	for _, word := range foreignWords {
+		if strings.HasPrefix(s, word) {
+			return word
+		}
 	}
 	r, size := utf8.DecodeRuneInString(s)
 	if r == utf8.RuneError && size == 1 {
@@ -59,6 +59,8 @@ func describe(s string) string {
 	}
 	return strconv.QuoteRune(r)
 }
+
+var foreignWords = []string{"NaN", "Infinity", "undefined", "None", "True", "False", "NULL", "nil"}
 
 // invalidUTF8 is the offset of the first byte of s that is not UTF-8.
 func invalidUTF8(s string) int {
