@@ -30,11 +30,13 @@ func (s *Scope) evalFailed(e hclsyntax.Expression, diags hcl.Diagnostics, ctx *h
 			fmt.Sprintf("Set it, or give a default: env(%q, \"…\").", missing.name))
 		return
 	}
-	code, summary := diag.ExpressionFailed, sentence(h.Summary)
+	code, summary, detail := diag.ExpressionFailed, sentence(h.Summary), h.Detail
 	if call, ok := h.Extra.(hclsyntax.FunctionCallDiagExtra); ok && call.CalledFunctionName() != "" {
 		code, summary = diag.FunctionFailed, call.CalledFunctionName()+"() cannot be called like this"
+		if err := call.FunctionCallError(); err != nil {
+			detail = upperFirst(err.Error()) + "."
+		}
 	}
-	detail := h.Detail
 	if sensitive {
 		detail = "What it works on is sensitive, so the values are not shown."
 	}
@@ -81,6 +83,14 @@ func sentence(text string) string {
 		return string(unicode.ToLower(r)) + text[i+len(string(r)):]
 	}
 	return text
+}
+
+// upperFirst is a text as the beginning of a sentence.
+func upperFirst(s string) string {
+	for i, r := range s {
+		return string(unicode.ToUpper(r)) + s[i+len(string(r)):]
+	}
+	return s
 }
 
 // literalText is the text of a quoted string without any interpolation.

@@ -23,7 +23,7 @@ const (
 // functions are what every expression may call. env and hostname are added by
 // the scope, where they are allowed.
 var functions = map[string]function.Function{
-	"length": stdlib.LengthFunc, "contains": stdlib.ContainsFunc, "keys": stdlib.KeysFunc, "values": stdlib.ValuesFunc,
+	"length": lengthFunc, "contains": stdlib.ContainsFunc, "keys": stdlib.KeysFunc, "values": stdlib.ValuesFunc,
 	"lookup": stdlib.LookupFunc, "merge": stdlib.MergeFunc, "concat": stdlib.ConcatFunc, "flatten": stdlib.FlattenFunc,
 	"distinct": stdlib.DistinctFunc, "sort": stdlib.SortFunc, "min": stdlib.MinFunc, "max": stdlib.MaxFunc,
 	"sum": sumFunc, "range": stdlib.RangeFunc, "format": formatFunc, "join": stdlib.JoinFunc, "split": stdlib.SplitFunc,
@@ -69,6 +69,25 @@ func converter(to cty.Type) function.Function {
 		},
 	})
 }
+
+// lengthFunc counts the elements of a list, the members of an object, or the
+// characters of a string.
+var lengthFunc = function.New(&function.Spec{
+	Params: []function.Parameter{{Name: "value", Type: cty.DynamicPseudoType}},
+	Type:   function.StaticReturnType(cty.Number),
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		v := args[0]
+		switch {
+		case v.Type() == cty.String:
+			return stdlib.Strlen(v)
+		case v.Type().IsObjectType():
+			return cty.NumberIntVal(int64(len(v.Type().AttributeTypes()))), nil
+		case v.CanIterateElements():
+			return v.Length(), nil
+		}
+		return cty.NilVal, function.NewArgErrorf(0, "%s has no length", A(TypeName(v.Type())))
+	},
+})
 
 var sumFunc = function.New(&function.Spec{
 	Params: []function.Parameter{{Name: "list", Type: cty.DynamicPseudoType}},
