@@ -86,7 +86,8 @@ func (b *Broker) addMany(ctx context.Context, ids []broker.ID, adds []broker.Add
 	a.int(int64(len(adds)))
 	for i := range adds {
 		a.int(int64(slices.Index(to, adds[i].Stream) + 1))
-		message(a, &adds[i])
+		a.int(int64(xaddArgs(&adds[i])))
+		xadd(a, &adds[i])
 	}
 	v, err := b.run(ctx, addScript, a.since(0))
 	if err != nil {

@@ -93,19 +93,6 @@ func (a *args) flag(b bool) {
 	}
 }
 
-// set replaces the argument at a position that was left open by hole.
-func (a *args) set(at int, n int) {
-	start := len(a.text)
-	a.text = strconv.AppendInt(a.text, int64(n), 10)
-	*a.list[at].(*string) = a.tail(start)
-}
-
-// hole leaves an argument open for set.
-func (a *args) hole() int {
-	a.word("")
-	return len(a.list) - 1
-}
-
 // tail is the text from start on, as a string that shares its bytes.
 func (a *args) tail(start int) string {
 	return unsafe.String(&a.text[start], len(a.text)-start)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	goredis "github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
 	"pipeline/engine/broker"
@@ -156,3 +157,5 @@ var (
 	splitLines = strings.Lines
 	contains   = strings.Contains
 )
+
+type goredisXAddArgs = goredis.XAddArgs

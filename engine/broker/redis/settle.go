@@ -193,33 +193,54 @@ func (p *settling) step(ctx context.Context, first, last int) {
 	a := p.args
 	steps := p.Steps[first:last]
 	to := destinations(steps)
+	low, high := steps[0].ID, steps[0].ID
+	for i := range steps {
+		low, high = earlier(low, steps[i].ID), later(high, steps[i].ID)
+	}
 	mark := settleScript.call(a, 2+len(to))
 	a.add(p.Stream, p.keys.records)
 	a.add(to...)
 	a.add(p.Group, p.Consumer)
 	a.int(int64(len(steps)))
-	a.id(steps[0].ID)
-	a.id(steps[len(steps)-1].ID)
-	for i := range steps {
-		a.id(steps[i].ID)
-		a.flag(p.forget[steps[i].ID])
-		a.int(int64(len(steps[i].Publish)))
-		for j := range steps[i].Publish {
-			m := &steps[i].Publish[j]
-			a.int(int64(slices.Index(to, m.Stream) + 3))
-			message(a, m)
+	a.id(low)
+	a.id(high)
+	for len(steps) > 0 {
+		n := 1
+		for n < len(steps) && p.alike(&steps[0], &steps[n]) {
+			n++
 		}
+		p.run(steps[:n], to)
+		steps = steps[n:]
 	}
 	p.calls = append(p.calls, settleCall{cmd: len(p.batch.cmds), first: first})
 	p.batch.add(ctx, settleScript, a.since(mark))
 }
 
-// message appends the number of arguments of an XADD and those arguments.
-func message(a *args, m *broker.Add) {
-	size := a.hole()
-	from := a.mark()
-	xadd(a, m)
-	a.set(size, a.mark()-from)
+// alike reports whether the messages of two steps have the same shape, so that
+// it is told once for both. Nearly all of a batch are alike.
+func (p *settling) alike(x, y *broker.Step) bool {
+	return p.forget[x.ID] == p.forget[y.ID] && slices.EqualFunc(x.Publish, y.Publish, func(m, n broker.Add) bool {
+		return m.Stream == n.Stream && xaddArgs(&m) == xaddArgs(&n)
+	})
+}
+
+// run appends steps that are alike.
+func (p *settling) run(steps []broker.Step, to []string) {
+	a := p.args
+	a.int(int64(len(steps)))
+	a.flag(p.forget[steps[0].ID])
+	a.int(int64(len(steps[0].Publish)))
+	for i := range steps[0].Publish {
+		m := &steps[0].Publish[i]
+		a.int(int64(slices.Index(to, m.Stream) + 3))
+		a.int(int64(xaddArgs(m)))
+	}
+	for i := range steps {
+		a.id(steps[i].ID)
+		for j := range steps[i].Publish {
+			xadd(a, &steps[i].Publish[j])
+		}
+	}
 }
 
 // xadd appends the arguments of an XADD after its key.
@@ -230,6 +251,15 @@ func xadd(a *args, m *broker.Add) {
 	}
 	a.add("*")
 	a.fields(m.Fields)
+}
+
+// xaddArgs is how many arguments xadd appends.
+func xaddArgs(m *broker.Add) int {
+	n := 1 + 2*len(m.Fields)
+	if m.MaxLen > 0 {
+		n += 3
+	}
+	return n
 }
 
 // destinations are the streams that the steps publish to, each once. There are
