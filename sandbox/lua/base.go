@@ -1,0 +1,335 @@
+package lua
+
+import (
+	"errors"
+	"strings"
+
+	glua "github.com/yuin/gopher-lua"
+
+	"pipeline/engine/outcome"
+)
+
+// openBase defines the basic functions. What Lua 5.1 has beyond them loads
+// code, reaches the host or breaks the frozen globals, and is absent.
+func (v *vm) openBase() {
+	v.functions([]entry{
+		{"assert", v.luaAssert}, {"error", v.luaError}, {"pcall", v.luaPCall}, {"xpcall", v.luaXPCall},
+		{"getmetatable", v.luaGetMetatable}, {"setmetatable", v.luaSetMetatable},
+		{"next", v.luaNext}, {"rawequal", v.luaRawEqual}, {"rawget", v.luaRawGet}, {"rawset", v.luaRawSet},
+		{"rawlen", v.luaRawLen}, {"select", v.luaSelect}, {"tonumber", v.luaToNumber},
+		{"tostring", v.luaToString}, {"type", v.luaType}, {"unpack", v.luaUnpack},
+	})
+	next := v.globals.table.RawGetString("next")
+	step := v.l.NewFunction(v.ipairsStep)
+	v.functions([]entry{
+		{"pairs", func(l *glua.LState) int {
+			t := v.argTable(1)
+			if t == v.ctx.table {
+				t = v.ctxCopy()
+			}
+			l.Push(next)
+			l.Push(t)
+			l.Push(glua.LNil)
+			return 3
+		}},
+		{"ipairs", func(l *glua.LState) int {
+			t := v.argTable(1)
+			l.Push(step)
+			l.Push(t)
+			l.Push(glua.LNumber(0))
+			return 3
+		}},
+	})
+	v.globals.table.RawSetString("_VERSION", glua.LString("Lua 5.1"))
+}
+
+func (v *vm) luaAssert(l *glua.LState) int {
+	if glua.LVAsBool(v.argAny(1)) {
+		return l.GetTop()
+	}
+	message := l.Get(2)
+	if message == glua.LNil {
+		message = glua.LString("assertion failed")
+	}
+	if text, ok := v.text(message); ok {
+		v.raise("%s", text)
+	}
+	l.Error(message, 0)
+	return 0
+}
+
+func (v *vm) luaError(l *glua.LState) int {
+	level := v.optInt(2, 1)
+	message := l.Get(1)
+	if text, ok := v.text(message); ok {
+		message = glua.LString(text)
+	}
+	l.Error(message, level)
+	return 0
+}
+
+// protect calls the function below nargs arguments on the stack. A reason to
+// stop the call cannot be caught, nor can a panic of the engine, after which
+// nothing of the state is sure.
+func (v *vm) protect(nargs int) (glua.LValue, bool) {
+	err := v.l.PCall(nargs, glua.MultRet, nil)
+	if err == nil {
+		return nil, true
+	}
+	v.use(50, 1<<10)
+	e, ok := errors.AsType[*glua.ApiError](err)
+	if !ok || e.Type == glua.ApiErrorPanic {
+		v.broken = true
+		v.m.stop(outcome.FailCrash, errCrash)
+		v.use(0, 0)
+	}
+	if text, ok := e.Object.(glua.LString); ok {
+		if strings.HasSuffix(string(text), "registry overflow") {
+			v.broken = true
+			v.m.stop(outcome.FailMemory, errCrash)
+			v.use(0, 0)
+		}
+		place, words := v.splitPlace(string(text))
+		return glua.LString(place + v.plainWords(place, words)), false
+	}
+	return e.Object, false
+}
+
+func (v *vm) luaPCall(l *glua.LState) int {
+	v.argAny(1)
+	object, ok := v.protect(l.GetTop() - 1)
+	if !ok {
+		l.SetTop(0)
+		l.Push(glua.LFalse)
+		l.Push(object)
+		return 2
+	}
+	l.Insert(glua.LTrue, 1)
+	return l.GetTop()
+}
+
+// luaXPCall calls its handler after the stack has been unwound: there is no
+// debug library that could look at it before.
+func (v *vm) luaXPCall(l *glua.LState) int {
+	v.argAny(1)
+	handler := v.argFunction(2)
+	n := l.GetTop()
+	l.Push(l.Get(1))
+	for i := 3; i <= n; i++ {
+		l.Push(l.Get(i))
+	}
+	object, ok := v.protect(max(0, n-2))
+	if !ok {
+		l.SetTop(0)
+		l.Push(glua.LFalse)
+		l.Push(v.callBack(handler, object))
+		return 2
+	}
+	l.Insert(glua.LTrue, n+1)
+	return l.GetTop() - n
+}
+
+// luaGetMetatable shows no metatable but those that scripts have set.
+func (v *vm) luaGetMetatable(l *glua.LState) int {
+	t, ok := v.argAny(1).(*glua.LTable)
+	if !ok {
+		l.Push(glua.LNil)
+		return 1
+	}
+	t = v.view(t)
+	meta, ok := t.Metatable.(*glua.LTable)
+	if !ok || meta == v.arrayMark || t == v.ctx.table {
+		l.Push(glua.LNil)
+		return 1
+	}
+	if hidden := v.view(meta).RawGetString("__metatable"); hidden != glua.LNil {
+		l.Push(hidden)
+	} else {
+		l.Push(meta)
+	}
+	return 1
+}
+
+func (v *vm) luaSetMetatable(l *glua.LState) int {
+	t := v.argTable(1)
+	meta := l.Get(2)
+	if _, ok := meta.(*glua.LTable); !ok && meta != glua.LNil {
+		v.badArg(2, "table or nil")
+	}
+	if v.view(t) != t || t == v.ctx.table {
+		v.raise("the metatable of a read-only table cannot be changed")
+	}
+	if old, ok := t.Metatable.(*glua.LTable); ok && v.view(old).RawGetString("__metatable") != glua.LNil {
+		v.raise("the metatable of this table is protected")
+	}
+	t.Metatable = meta
+	l.Push(t)
+	return 1
+}
+
+func (v *vm) luaNext(l *glua.LState) int {
+	t := v.view(v.argTable(1))
+	v.use(1, 0)
+	key, value := t.Next(l.Get(2))
+	if key == glua.LNil {
+		l.Push(glua.LNil)
+		return 1
+	}
+	l.Push(key)
+	l.Push(value)
+	return 2
+}
+
+func (v *vm) ipairsStep(l *glua.LState) int {
+	t, _ := l.Get(1).(*glua.LTable)
+	i, _ := l.Get(2).(glua.LNumber)
+	if t == nil {
+		v.badArg(1, "table")
+	}
+	value := v.view(t).RawGetInt(int(i) + 1)
+	if value == glua.LNil {
+		l.Push(glua.LNil)
+		return 1
+	}
+	l.Push(i + 1)
+	l.Push(value)
+	return 2
+}
+
+func (v *vm) luaRawEqual(l *glua.LState) int {
+	a, b := v.argAny(1), v.argAny(2)
+	if order, ok, unordered := compare(a, b); ok {
+		l.Push(glua.LBool(order == 0 && !unordered))
+	} else {
+		l.Push(glua.LBool(l.RawEqual(a, b)))
+	}
+	return 1
+}
+
+func (v *vm) luaRawGet(l *glua.LState) int {
+	l.Push(v.view(v.argTable(1)).RawGet(v.argAny(2)))
+	return 1
+}
+
+func (v *vm) luaRawSet(l *glua.LState) int {
+	t := v.writable(v.argTable(1))
+	if t == v.ctx.table {
+		v.raise("ctx is read-only")
+	}
+	l.RawSet(t, v.argAny(2), v.argAny(3))
+	l.SetTop(1)
+	return 1
+}
+
+func (v *vm) luaRawLen(l *glua.LState) int {
+	if s, ok := l.Get(1).(glua.LString); ok {
+		l.Push(glua.LNumber(len(s)))
+		return 1
+	}
+	l.Push(glua.LNumber(v.listLen(v.argTable(1))))
+	return 1
+}
+
+func (v *vm) luaSelect(l *glua.LState) int {
+	top := l.GetTop()
+	if s, ok := l.Get(1).(glua.LString); ok && s == "#" {
+		l.Push(glua.LNumber(top - 1))
+		return 1
+	}
+	n := v.argInt(1)
+	if n < 0 {
+		n += top
+	}
+	if n < 1 {
+		l.ArgError(1, "index out of range")
+	}
+	return top - min(n, top)
+}
+
+func (v *vm) luaToNumber(l *glua.LState) int {
+	lv := v.argAny(1)
+	if l.Get(2) != glua.LNil && v.argInt(2) != 10 {
+		base := v.argInt(2)
+		if base < 2 || base > 36 {
+			l.ArgError(2, "base out of range")
+		}
+		s := strings.Trim(v.argText(1), " \t\n\v\f\r")
+		digits, negative := strings.CutPrefix(s, "-")
+		if hex, ok := cutHex(digits); ok && base == 16 {
+			digits = hex
+		}
+		l.Push(v.parseInteger(digits, base, negative))
+		return 1
+	}
+	switch x := lv.(type) {
+	case glua.LNumber:
+		l.Push(x)
+	case glua.LString:
+		l.Push(v.parseNumber(string(x)))
+	default:
+		if asInteger(lv) == nil {
+			lv = glua.LNil
+		}
+		l.Push(lv)
+	}
+	return 1
+}
+
+func (v *vm) luaToString(l *glua.LState) int {
+	lv := v.argAny(1)
+	if s, ok := lv.(glua.LString); ok {
+		l.Push(s)
+		return 1
+	}
+	return v.pushText(v.display(lv))
+}
+
+// display is tostring: it never shows an address.
+func (v *vm) display(lv glua.LValue) string {
+	if text, ok := v.text(lv); ok {
+		return text
+	}
+	switch x := lv.(type) {
+	case glua.LBool, *glua.LNilType:
+		return lv.String()
+	case *glua.LTable:
+		op := v.l.GetMetaField(x, "__tostring")
+		if op.Type() != glua.LTFunction {
+			break
+		}
+		text, ok := v.text(v.callBack(op, x))
+		if !ok {
+			v.raise("'__tostring' must return a string")
+		}
+		return text
+	}
+	return v.typeName(lv)
+}
+
+func (v *vm) luaType(l *glua.LState) int {
+	l.Push(glua.LString(v.typeName(v.argAny(1))))
+	return 1
+}
+
+func (v *vm) luaUnpack(l *glua.LState) int {
+	t := v.view(v.argTable(1))
+	from := v.optInt(2, 1)
+	to := v.optInt(3, t.Len())
+	if from > to {
+		return 0
+	}
+	n := to - from + 1
+	v.checkValues(n)
+	for i := from; i <= to; i++ {
+		l.Push(t.RawGet(glua.LNumber(i)))
+	}
+	return n
+}
+
+// checkValues bounds how many values go onto the stack at once.
+func (v *vm) checkValues(n int) {
+	if n > maxUnpack {
+		v.raise("%d values at once are too many: the most is %d", n, maxUnpack)
+	}
+	v.use(int64(n), int64(n)*bytesPerElement)
+}

@@ -1,0 +1,180 @@
+package lua
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	glua "github.com/yuin/gopher-lua"
+	"github.com/yuin/gopher-lua/ast"
+	"github.com/yuin/gopher-lua/parse"
+
+	"pipeline/sandbox"
+)
+
+// maxSource is the largest script.
+const maxSource = 1 << 20
+
+// maxUpvalues is how many outer locals one function may use: the engine counts
+// them in a byte.
+const maxUpvalues = 250
+
+// program is one compiled source file.
+type program struct {
+	name  string
+	proto *glua.FunctionProto
+	// locals are the functions that the file declares as `local function` or
+	// `local name = function`, for the message when one of them is asked for.
+	locals map[string]int
+}
+
+// compileSource parses, rewrites and compiles one file. Every error is a
+// *sandbox.LoadError.
+func compileSource(src sandbox.Source) (p *program, err error) {
+	if len(src.Code) > maxSource {
+		return nil, &sandbox.LoadError{
+			Source: src.Name, Problem: fmt.Sprintf("is %d bytes long; a script may have %d", len(src.Code), maxSource),
+			Remedy: "move data out of the script",
+		}
+	}
+	// The parser and the compiler are not ours; whatever they do with a
+	// hostile source must not pass.
+	defer func() {
+		if v := recover(); v != nil {
+			p, err = nil, &sandbox.LoadError{Source: src.Name, Problem: "the script cannot be compiled: " + short(fmt.Sprint(v))}
+		}
+	}()
+	chunk, err := parse.Parse(bytes.NewReader(src.Code), src.Name)
+	if err != nil {
+		return nil, syntaxError(src, err)
+	}
+	locals := localFunctions(chunk)
+	if chunk, err = rewrite(src.Name, chunk); err != nil {
+		return nil, err
+	}
+	proto, err := glua.Compile(chunk, src.Name)
+	if err != nil {
+		return nil, compileError(src, err)
+	}
+	if err := harden(src, proto); err != nil {
+		return nil, err
+	}
+	return &program{src.Name, proto, locals}, nil
+}
+
+// harden turns tail calls into calls, here and in the functions inside. For
+// each call that a tail call has replaced, the engine's traceback gets a line,
+// so that an endless tail recursion makes an error allocate without bound; as
+// calls they end at the call depth.
+func harden(src sandbox.Source, p *glua.FunctionProto) error {
+	if len(p.DbgUpvalues) > maxUpvalues {
+		return &sandbox.LoadError{
+			Source: src.Name, Line: p.LineDefined,
+			Problem: fmt.Sprintf("a function uses more than %d locals of the functions around it", maxUpvalues),
+			Remedy:  "put them into a table",
+		}
+	}
+	const opShift = 26
+	for i, in := range p.Code {
+		if int(in>>opShift) == glua.OP_TAILCALL {
+			p.Code[i] = in&(1<<opShift-1) | uint32(glua.OP_CALL)<<opShift
+		}
+		// An instruction may be followed by words that are data, which are
+		// never mistaken for a tail call: CLOSURE is followed by moves only,
+		// and a word after SETLIST is a small count.
+	}
+	for _, inner := range p.FunctionPrototypes {
+		if err := harden(src, inner); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// localFunctions finds the functions that only the script itself can see.
+func localFunctions(chunk []ast.Stmt) map[string]int {
+	found := map[string]int{}
+	for _, s := range chunk {
+		local, ok := s.(*ast.LocalAssignStmt)
+		if !ok {
+			continue
+		}
+		for i, name := range local.Names {
+			if i < len(local.Exprs) {
+				if _, ok := local.Exprs[i].(*ast.FunctionExpr); ok {
+					found[name] = s.Line()
+				}
+			}
+		}
+	}
+	return found
+}
+
+// syntaxError words an error of the parser.
+func syntaxError(src sandbox.Source, err error) *sandbox.LoadError {
+	out := &sandbox.LoadError{Source: src.Name, Problem: "the script cannot be read"}
+	e, ok := errors.AsType[*parse.Error](err)
+	if !ok {
+		return out
+	}
+	if e.Pos.Line == parse.EOF {
+		out.Line = 1 + bytes.Count(bytes.TrimRight(src.Code, "\r\n"), []byte("\n"))
+		out.Problem = "the script ends too early: " + parserWords(e.Message)
+		if e.Message == "syntax error" {
+			out.Remedy = "an `end`, a bracket or the rest of an expression is missing"
+		}
+		return out
+	}
+	out.Line, out.Column = e.Pos.Line, max(0, e.Pos.Column)
+	out.Problem = parserWords(e.Message)
+	if e.Token != "" {
+		out.Problem += " near `" + short(e.Token) + "`"
+	}
+	if e.Token == "!" {
+		out.Remedy = "Lua writes `not` and `~=`"
+	}
+	return out
+}
+
+func parserWords(message string) string {
+	if message == "syntax error" {
+		return "this is not Lua"
+	}
+	return strings.ToLower(message[:1]) + message[1:]
+}
+
+// compileError words an error of the compiler, which knows its line only in
+// its text.
+func compileError(src sandbox.Source, err error) *sandbox.LoadError {
+	out := &sandbox.LoadError{Source: src.Name, Problem: short(err.Error())}
+	e, ok := errors.AsType[*glua.CompileError](err)
+	if !ok {
+		return out
+	}
+	out.Line, out.Problem = e.Line, short(e.Message)
+	switch {
+	case strings.HasPrefix(e.Message, "register overflow"), strings.HasPrefix(e.Message, "too many local"):
+		out.Problem = "a function has too many locals or an expression too many parts"
+		out.Remedy = "split it"
+	case strings.HasPrefix(e.Message, "too many constants"):
+		out.Problem = "the script has too many constants"
+		out.Remedy = "move data out of the script"
+	}
+	return out
+}
+
+// short makes a piece of someone's text fit for a message.
+func short(s string) string {
+	const most = 120
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, s)
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "..."
+	}
+	return s
+}

@@ -1,0 +1,234 @@
+package lua
+
+import (
+	"path"
+	"strings"
+
+	glua "github.com/yuin/gopher-lua"
+
+	"pipeline/engine/outcome"
+	"pipeline/sandbox/capability"
+)
+
+// globals is the global scope. Functions see env, an empty table that stands
+// before the real one: so every assignment passes define, and nothing can
+// change what is there.
+type globals struct {
+	env, table *glua.LTable
+	// owner says which file defined a global; built-in ones are missing.
+	owner map[string]string
+	// file is the file whose top level is running, "" when all are loaded.
+	file string
+}
+
+// entry is a function of a library.
+type entry struct {
+	name string
+	fn   glua.LGFunction
+}
+
+// openGlobals sets up the global scope with everything that is built in.
+func (v *vm) openGlobals() {
+	l := v.l
+	g := &v.globals
+	g.table, g.env = l.CreateTable(0, 64), &glua.LTable{}
+	g.owner = map[string]string{}
+	meta := l.CreateTable(0, 2)
+	meta.RawSetString("__index", g.table)
+	meta.RawSetString("__newindex", l.NewFunction(v.define))
+	g.env.Metatable = meta
+	l.Env = g.env
+	l.G.Global = g.env
+
+	v.arrayMark = &glua.LTable{Metatable: glua.LNil}
+	v.openValues()
+	v.openVerdicts()
+	v.openBase()
+	v.openStrings()
+	v.openTables()
+	v.openMath()
+	v.openInt()
+	v.openUTF8()
+	v.openJSON()
+	v.openCodecs()
+	v.openTime()
+	v.openContext()
+	v.openGrants()
+}
+
+// functions defines global functions.
+func (v *vm) functions(list []entry) {
+	for _, e := range list {
+		v.globals.table.RawSetString(e.name, v.l.NewFunction(e.fn))
+	}
+}
+
+// library defines a read-only table of functions and returns what stands
+// behind it.
+func (v *vm) library(name string, list []entry) *glua.LTable {
+	t := v.l.CreateTable(0, len(list)+2)
+	for _, e := range list {
+		t.RawSetString(e.name, v.l.NewFunction(e.fn))
+	}
+	v.globals.table.RawSetString(name, t)
+	v.freeze(t, name, "is built in")
+	return v.frozen[t]
+}
+
+// define is every assignment to a global.
+func (v *vm) define(l *glua.LState) int {
+	name, _ := l.Get(2).(glua.LString)
+	g := &v.globals
+	exists := g.table.RawGetString(string(name)) != glua.LNil
+	owner := g.owner[string(name)]
+	switch {
+	case exists && owner == "":
+		v.raise("'%s' is built in and cannot be changed: choose another name, or write `local %s = ...`", name, name)
+	case g.file == "" && exists:
+		v.raise("the global '%s' cannot be changed after the script is loaded: keep what changes in a local", name)
+	case g.file == "":
+		v.raise("assignment to the undeclared global '%s': write `local %s = ...`", name, name)
+	case exists && owner != g.file:
+		v.raise("'%s' is defined by the module %s: choose another name", name, owner)
+	}
+	g.owner[string(name)] = g.file
+	g.table.RawSetString(string(name), l.Get(3))
+	return 0
+}
+
+// load runs the top level of the modules and the script and freezes what they
+// have defined.
+func (v *vm) load() (err error) {
+	script := v.h.script()
+	defer func() {
+		v.globals.file = ""
+		if r := recover(); r != nil {
+			v.m.stop(outcome.FailCrash, errCrash)
+			err = v.loadError(script, errCrash)
+		}
+	}()
+	for _, g := range v.grants {
+		g.Begin(nil)
+	}
+	for _, p := range v.h.programs {
+		if err := v.loadProgram(p, p != script); err != nil {
+			return err
+		}
+	}
+	return v.bind()
+}
+
+func (v *vm) loadProgram(p *program, module bool) error {
+	v.globals.file = p.name
+	v.l.Push(v.l.NewFunctionFromProto(p.proto))
+	guards := v.guards()
+	for _, g := range guards {
+		v.l.Push(g)
+	}
+	if err := v.l.PCall(len(guards), 1, nil); err != nil {
+		return v.loadError(p, err)
+	}
+	if v.m.err != nil {
+		return v.loadError(p, v.m.err)
+	}
+	result := v.l.Get(-1)
+	v.l.SetTop(0)
+	if module && result != glua.LNil {
+		v.nameModule(p, result)
+	}
+	for name, owner := range v.globals.owner {
+		if t, ok := v.globals.table.RawGetString(name).(*glua.LTable); ok && owner == p.name {
+			v.freezeDeep(t, name, "cannot be changed after the script is loaded")
+		}
+	}
+	return nil
+}
+
+// nameModule makes what a module returns a global with the name of its file.
+func (v *vm) nameModule(p *program, result glua.LValue) {
+	name := strings.TrimSuffix(path.Base(p.name), path.Ext(p.name))
+	if v.globals.table.RawGetString(name) == glua.LNil {
+		v.globals.owner[name] = p.name
+		v.globals.table.RawSetString(name, result)
+	}
+}
+
+// bind finds the handler's function.
+func (v *vm) bind() error {
+	script := v.h.script().name
+	defined := map[string]bool{}
+	for name, owner := range v.globals.owner {
+		if _, ok := v.globals.table.RawGetString(name).(*glua.LFunction); ok && owner == script {
+			defined[name] = true
+		}
+	}
+	fn, ok := v.globals.table.RawGetString(v.h.spec.Function).(*glua.LFunction)
+	if !ok || v.globals.owner[v.h.spec.Function] == "" {
+		return v.h.missing(defined)
+	}
+	v.fn = fn
+	v.withCtx = fn.IsG || fn.Proto.NumParameters > 1 || fn.Proto.IsVarArg != 0
+	return nil
+}
+
+// openGrants defines the functions of what the handler was granted, and in the
+// place of what it was not, tables that say how to grant it.
+func (v *vm) openGrants() {
+	for _, c := range capability.All() {
+		if g, ok := v.h.granted[c.Kind]; ok {
+			v.openGrant(c, c.Open(g, v.h.spec.Host))
+		} else {
+			v.refuseGrant(c.Kind)
+		}
+	}
+}
+
+func (v *vm) openGrant(c *capability.Capability, s capability.Session) {
+	v.grants = append(v.grants, s)
+	list := make([]entry, len(c.Functions))
+	for i, f := range c.Functions {
+		list[i] = entry{f.Name, func(l *glua.LState) int { return v.callGrant(s, c, i) }}
+	}
+	v.library(c.Kind, list)
+}
+
+// callGrant runs a granted function on the arguments of the current call.
+func (v *vm) callGrant(s capability.Session, c *capability.Capability, fn int) int {
+	n := min(v.l.GetTop(), len(v.args))
+	for i := range n {
+		arg, err := v.fromLua(v.l.Get(i + 1))
+		if err != nil {
+			v.raise("argument %d of %s.%s: %s", i+1, c.Kind, c.Functions[fn].Name, err.Error())
+		}
+		v.args[i] = arg
+	}
+	v.use(10, 0)
+	result, err := s.Call(fn, v.args[:n])
+	if err != nil {
+		v.raise("%s", err.Error())
+	}
+	out, convertErr := v.toLua(&result)
+	if convertErr != nil {
+		v.raise("%s", convertErr.Error())
+	}
+	v.l.Push(out)
+	return 1
+}
+
+func (v *vm) refuseGrant(kind string) {
+	t := &glua.LTable{}
+	meta := v.l.CreateTable(0, 2)
+	refuse := v.l.NewFunction(func(l *glua.LState) int {
+		use := kind
+		if name, ok := l.Get(2).(glua.LString); ok {
+			use += "." + short(string(name))
+		}
+		v.raise("%s", capability.Missing(kind, use, v.h.spec.Label))
+		return 0
+	})
+	meta.RawSetString("__index", refuse)
+	meta.RawSetString("__newindex", refuse)
+	t.Metatable = meta
+	v.frozen[t] = &glua.LTable{Metatable: glua.LNil}
+	v.globals.table.RawSetString(kind, t)
+}

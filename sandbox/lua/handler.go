@@ -1,0 +1,128 @@
+package lua
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"pipeline/sandbox"
+	"pipeline/sandbox/capability"
+)
+
+// handler is one compiled handler function.
+type handler struct {
+	spec     sandbox.Spec
+	limits   sandbox.Limits
+	programs []*program // modules, then the script
+	hash     string
+	granted  map[string]sandbox.Grant
+
+	// spare is the state that Compile loaded to see that the script loads; the
+	// first instance takes it.
+	mu    sync.Mutex
+	spare *vm
+}
+
+// Compile parses, rewrites and compiles a script with its modules and loads it
+// once, so that a handler that compiles also starts. Errors in the user's
+// files are *sandbox.LoadError; others are about the grants.
+func Compile(spec sandbox.Spec) (sandbox.Handler, error) {
+	h := &handler{
+		spec: spec, limits: spec.Limits.WithDefaults(),
+		hash: hash(&spec), granted: map[string]sandbox.Grant{},
+	}
+	h.spec.Function = cmp.Or(spec.Function, "handle")
+	for _, g := range spec.Grants {
+		if err := capability.Check(g); err != nil {
+			return nil, fmt.Errorf("handler %q: %w", spec.Label, err)
+		}
+		h.granted[g.Kind] = g
+	}
+	for _, src := range append(slices.Clone(spec.Modules), spec.Source) {
+		p, err := compileSource(src)
+		if err != nil {
+			return nil, err
+		}
+		h.programs = append(h.programs, p)
+	}
+	in := newInstance(h)
+	defer in.Close()
+	v, err := in.load(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	h.spare = v
+	return h, nil
+}
+
+// NewInstance implements sandbox.Handler.
+func (h *handler) NewInstance(ctx context.Context) (sandbox.Instance, error) {
+	in := newInstance(h)
+	h.mu.Lock()
+	in.vm, h.spare = h.spare, nil
+	h.mu.Unlock()
+	if in.vm != nil {
+		in.vm.adopt(in.meter)
+		return in, nil
+	}
+	v, err := in.load(ctx)
+	if err != nil {
+		in.Close()
+		return nil, err
+	}
+	in.vm = v
+	return in, nil
+}
+
+// Hash implements sandbox.Handler.
+func (h *handler) Hash() string { return h.hash }
+
+// Close implements sandbox.Handler.
+func (h *handler) Close() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.spare = nil
+	return nil
+}
+
+// script is the handler's own program, which comes after the modules.
+func (h *handler) script() *program { return h.programs[len(h.programs)-1] }
+
+// missing is the error for a function that the script does not define.
+func (h *handler) missing(defined map[string]bool) *sandbox.LoadError {
+	name := h.spec.Function
+	err := &sandbox.LoadError{
+		Source: h.script().name, Missing: name,
+		Functions: slices.Sorted(maps.Keys(defined)),
+		Problem:   fmt.Sprintf("there is no function %q", name),
+	}
+	if line, ok := h.script().locals[name]; ok {
+		err.Line = line
+		err.Problem = fmt.Sprintf("the function %q is local to the script", name)
+		err.Remedy = "write it without `local`"
+	} else if len(defined) == 0 {
+		err.Remedy = fmt.Sprintf("the script defines no functions; begin with `function %s(entry, ctx)`", name)
+	}
+	return err
+}
+
+// hash tells code apart by all that decides what it does.
+func hash(spec *sandbox.Spec) string {
+	sum := sha256.New()
+	part := func(b []byte) {
+		sum.Write(binary.BigEndian.AppendUint64(nil, uint64(len(b))))
+		sum.Write(b)
+	}
+	part([]byte(spec.Function))
+	for _, src := range append(slices.Clone(spec.Modules), spec.Source) {
+		part([]byte(src.Name))
+		part(src.Code)
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:12])
+}
