@@ -36,7 +36,7 @@ func TestDelayIsSpreadByItsJitterAndNeverOverflows(t *testing.T) {
 		middle := retry.Delay(&p, attempt, 0.5)
 		got := retry.Delay(&p, attempt, rapid.Float64Range(0, 1).Draw(t, "random"))
 		// Whole nanoseconds: the middle was cut once and may be doubled.
-	low, high := float64(middle)*(1-p.Jitter), float64(middle)*(1+p.Jitter)
+		low, high := float64(middle)*(1-p.Jitter), float64(middle)*(1+p.Jitter)
 		if middle < math.MaxInt64/4 && (float64(got) < low-2 || float64(got) > high+2) {
 			t.Fatalf("%v is outside %v to %v", got, time.Duration(low), time.Duration(high))
 		}

@@ -1,0 +1,70 @@
+package batch
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"pipeline/engine/value"
+)
+
+// Batch is what one read brought. Its items stay where they are until the last
+// one is settled; then the batch is used again.
+type Batch struct {
+	Items []Item
+	// Arena holds the decoded bodies.
+	Arena value.Arena
+	// Order lists the items lane by lane; shares are pieces of it.
+	Order []int32
+
+	open atomic.Int32
+}
+
+// Share is the part of a batch that one lane works on, in order.
+type Share struct {
+	Batch *Batch
+	// Index are positions in Batch.Items.
+	Index []int32
+}
+
+// Len is the number of items.
+func (s Share) Len() int { return len(s.Index) }
+
+// At is item i of the share.
+func (s Share) At(i int) *Item { return &s.Batch.Items[s.Index[i]] }
+
+var pool = sync.Pool{New: func() any { return new(Batch) }}
+
+// keep bounds what is pooled, so that one huge read does not pin its memory.
+const keep = 4096
+
+// Get returns an empty batch with room for n items.
+func Get(n int) *Batch {
+	b := pool.Get().(*Batch)
+	if cap(b.Items) < n {
+		b.Items = make([]Item, 0, n)
+	}
+	return b
+}
+
+// Grow appends an item and returns it, zeroed.
+func (b *Batch) Grow() *Item {
+	b.Items = b.Items[:len(b.Items)+1]
+	return &b.Items[len(b.Items)-1]
+}
+
+// Open counts the items as unsettled. Call it once, when the batch is full.
+func (b *Batch) Open() { b.open.Store(int32(len(b.Items))) }
+
+// Done counts n items as settled and reports whether they were the last ones.
+func (b *Batch) Done(n int) bool { return b.open.Add(int32(-n)) == 0 }
+
+// Put gives the batch back. Nothing of it may be used any more.
+func Put(b *Batch) {
+	if cap(b.Items) > keep {
+		return
+	}
+	clear(b.Items)
+	b.Items = b.Items[:0]
+	b.Arena.Reset()
+	pool.Put(b)
+}

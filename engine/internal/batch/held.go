@@ -1,0 +1,119 @@
+package batch
+
+import (
+	"slices"
+	"sync"
+
+	"pipeline/engine/broker"
+)
+
+// Held is the table of entries that this consumer works on or has queued. It
+// is kept by batch, so that an entry costs it nothing: it is looked into only
+// for renewals and for redelivered entries, both of which are rare. It is safe
+// for concurrent use.
+type Held struct {
+	mu      sync.Mutex
+	batches []*Batch
+	count   int
+	// changed is made when somebody waits and closed at the next settlement.
+	changed chan struct{}
+}
+
+// NewHeld returns an empty table.
+func NewHeld() *Held { return &Held{} }
+
+// Add holds the items of a batch from now on.
+func (h *Held) Add(b *Batch) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	b.Open()
+	h.batches = append(h.batches, b)
+	h.count += len(b.Items)
+}
+
+// Settled marks the items as no longer held. The batch is given back when they
+// were its last ones, so the items must not be used afterwards.
+func (h *Held) Settled(b *Batch, items []*Item) {
+	h.mu.Lock()
+	for _, it := range items {
+		it.SetState(Settled)
+	}
+	h.count -= len(items)
+	last := b.Done(len(items))
+	if last {
+		i := slices.Index(h.batches, b)
+		h.batches = slices.Delete(h.batches, i, i+1)
+	}
+	if h.changed != nil {
+		close(h.changed)
+		h.changed = nil
+	}
+	h.mu.Unlock()
+	if last {
+		Put(b)
+	}
+}
+
+// Count is how many entries are held.
+func (h *Held) Count() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.count
+}
+
+// Changed is closed when entries are settled after the call.
+func (h *Held) Changed() <-chan struct{} {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.changed == nil {
+		h.changed = make(chan struct{})
+	}
+	return h.changed
+}
+
+// Contains reports whether the entry is held.
+func (h *Held) Contains(id broker.ID) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.find(id) != nil
+}
+
+// IDs appends the ids of all held entries that are to be renewed: not those
+// whose lease is lost, nor those that are about to wait, since a renewal would
+// undo the aging that brings them back in time.
+func (h *Held) IDs(ids []broker.ID) []broker.ID {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, b := range h.batches {
+		for i := range b.Items {
+			if b.Items[i].renewable() {
+				ids = append(ids, b.Items[i].Delivery.ID)
+			}
+		}
+	}
+	return ids
+}
+
+// Lose records that the lease of an entry is lost and returns how far it had
+// come; ok is false when it is no longer held.
+func (h *Held) Lose(id broker.ID, l Lease) (s State, ok bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	it := h.find(id)
+	if it == nil {
+		return 0, false
+	}
+	it.SetLease(l)
+	return it.State(), true
+}
+
+func (h *Held) find(id broker.ID) *Item {
+	for _, b := range h.batches {
+		for i := range b.Items {
+			if it := &b.Items[i]; it.Delivery.ID == id && it.State() != Settled {
+				return it
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+// Package batch holds entries between the read that brought them and the
+// settlement that ends them. A batch is what one read brought; its items are
+// worked on in place, by one goroutine after another, so that nothing is
+// allocated or handed over for a single entry.
+package batch
+
+import (
+	"sync/atomic"
+
+	"pipeline/engine/broker"
+	"pipeline/engine/codec"
+	"pipeline/engine/observe"
+)
+
+// Item is one delivery on its way. The reader fills in the first part, a lane
+// the second; between the hand-overs only the atomics are touched by others.
+type Item struct {
+	Delivery broker.Delivery
+	// Used is how many attempts were used up before this delivery.
+	Used int
+	// Key chooses the lane.
+	Key string
+	// Body is the decoded body, valid when Invalid is nil.
+	Body codec.Body
+	// Invalid says why the entry cannot be run.
+	Invalid error
+	// Exhausted: the attempts were used up before this delivery; Past is the
+	// last error on record.
+	Exhausted bool
+	Past      string
+	// Foreign: a copy that another group's retry made.
+	Foreign bool
+
+	// Action and Outcome are what the lane decided.
+	Action  Action
+	Outcome observe.Outcome
+
+	state atomic.Uint32
+	lease atomic.Uint32
+}
+
+// State is how far an item has come.
+type State uint32
+
+// The states, in order.
+const (
+	Queued State = iota
+	Running
+	Finished
+	Settled
+)
+
+// State is how far the item has come. Safe for concurrent use.
+func (it *Item) State() State { return State(it.state.Load()) }
+
+// SetState moves the item on.
+func (it *Item) SetState(s State) { it.state.Store(uint32(s)) }
+
+// Lease is what is known of the right to work on an item.
+type Lease uint32
+
+// The leases.
+const (
+	// Ours: the entry is pending under this consumer.
+	Ours Lease = iota
+	// Taken: it is pending under another one; nothing of it is published.
+	Taken
+	// BodyGone: it was trimmed while it ran and is no longer pending.
+	BodyGone
+)
+
+// Lease is what is known of the item's lease. Safe for concurrent use.
+func (it *Item) Lease() Lease { return Lease(it.lease.Load()) }
+
+// SetLease records that the lease is lost, and how.
+func (it *Item) SetLease(l Lease) { it.lease.Store(uint32(l)) }
+
+// Verb is what the settler does with a finished item.
+type Verb uint8
+
+// The verbs.
+const (
+	// Leave does nothing: the entry stays pending as it is.
+	Leave Verb = iota
+	// Ack acknowledges, unfenced.
+	Ack
+	// Step publishes and acknowledges in one fenced step.
+	Step
+	// Wait puts the entry back to come later.
+	Wait
+	// Release hands an entry back that was never started.
+	Release
+	// Stop leaves the entry pending and ends the subscription.
+	Stop
+)
+
+// Action is what the settler does with a finished item.
+type Action struct {
+	Verb Verb
+	// Publish belongs to Step.
+	Publish []broker.Add
+	// Wait belongs to Wait.
+	Wait broker.Wait
+}
+
+// Redelivered reports whether the entry was delivered before, so that there
+// may be a record of it.
+func (it *Item) Redelivered() bool { return it.Delivery.Deliveries > 0 }
+
+// renewable reports whether the item's lease is to be renewed. The action may
+// be read once the item is finished.
+func (it *Item) renewable() bool {
+	switch it.State() {
+	case Settled:
+		return false
+	case Finished:
+		return it.Lease() == Ours && it.Action.Verb != Wait
+	}
+	return it.Lease() == Ours
+}

@@ -1,0 +1,55 @@
+package batch
+
+import "hash/maphash"
+
+// seed makes the assignment of keys to lanes differ between processes, so that
+// nobody comes to depend on it.
+var seed = maphash.MakeSeed()
+
+// Split arranges the items into one share for each of n lanes, in their order,
+// and calls send for every share that is not empty. Items with equal keys come
+// to the same lane. Items without a key are spread in runs, starting at lane
+// first, so that small reads do not all end at lane 0.
+func (b *Batch) Split(n, first int, send func(lane int, s Share)) {
+	items := b.Items
+	if cap(b.Order) < len(items) {
+		b.Order = make([]int32, len(items))
+	}
+	b.Order = b.Order[:len(items)]
+	if n == 1 {
+		for i := range items {
+			b.Order[i] = int32(i)
+		}
+		send(0, Share{b, b.Order})
+		return
+	}
+	lanes := make([]int32, len(items))
+	starts := make([]int32, n+1)
+	for i := range items {
+		l := int32(LaneOf(items[i].Key, n))
+		if items[i].Key == "" {
+			l = int32((first + i*n/len(items)) % n)
+		}
+		lanes[i] = l
+		starts[l+1]++
+	}
+	for l := range n {
+		starts[l+1] += starts[l]
+	}
+	next := make([]int32, n)
+	copy(next, starts)
+	for i, l := range lanes {
+		b.Order[next[l]] = int32(i)
+		next[l]++
+	}
+	for l := range n {
+		if part := b.Order[starts[l]:starts[l+1]]; len(part) > 0 {
+			send(l, Share{b, part})
+		}
+	}
+}
+
+// LaneOf is the lane of a key among n.
+func LaneOf(key string, n int) int {
+	return int(maphash.String(seed, key) % uint64(n))
+}

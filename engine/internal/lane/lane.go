@@ -1,0 +1,137 @@
+// Package lane runs entries one after another. Entries with equal keys come to
+// the same lane, so that they run in order; a lane takes a share of a batch at
+// a time and hands what it has finished on to be settled.
+package lane
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"pipeline/engine/broker"
+	"pipeline/engine/clock"
+	"pipeline/engine/internal/batch"
+	"pipeline/engine/observe"
+)
+
+// Runner runs one item: it sets the item's action and outcome. It belongs to
+// one lane. When ctx is canceled it returns soon, and Run reports false if the
+// item was called off rather than finished.
+type Runner interface {
+	Run(ctx context.Context, it *batch.Item) (finished bool)
+	Close()
+}
+
+// Flush is how long a finished item may wait for the rest of its share before
+// it is handed on. Short enough that an acknowledgement is never late, long
+// enough that quick handlers settle in large batches.
+const Flush = 2 * time.Millisecond
+
+// queue is how many shares wait in a lane; what is read is bounded elsewhere.
+const queue = 64
+
+// Lane is one worker. Create it with New, start Run on a goroutine, Send it
+// shares, and Close it to let it finish.
+type Lane struct {
+	clock    clock.Clock
+	runner   Runner
+	out      chan<- batch.Share
+	draining *atomic.Bool
+	in       chan batch.Share
+
+	// mu guards which entry runs and how it is called off.
+	mu      sync.Mutex
+	running broker.ID
+	cancel  context.CancelFunc
+}
+
+// New returns a lane that hands finished shares to out. Once draining is true
+// it starts no more handlers and releases what is queued.
+func New(c clock.Clock, r Runner, out chan<- batch.Share, draining *atomic.Bool) *Lane {
+	return &Lane{clock: c, runner: r, out: out, draining: draining, in: make(chan batch.Share, queue)}
+}
+
+// Send queues a share. It must not be called after Close.
+func (l *Lane) Send(s batch.Share) { l.in <- s }
+
+// Close lets Run return once everything sent has been handed on.
+func (l *Lane) Close() { close(l.in) }
+
+// Cancel calls the handler off if it is running the given entry: its lease is
+// lost. Safe for concurrent use.
+func (l *Lane) Cancel(id broker.ID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.running == id && l.cancel != nil {
+		l.cancel()
+	}
+}
+
+// now records which entry runs; the zero id for none.
+func (l *Lane) now(id broker.ID) {
+	l.mu.Lock()
+	l.running = id
+	l.mu.Unlock()
+}
+
+// Run works until Close. Canceling ctx calls running handlers off; their
+// entries stay pending.
+func (l *Lane) Run(ctx context.Context) {
+	defer l.runner.Close()
+	for s := range l.in {
+		l.work(ctx, s)
+	}
+}
+
+func (l *Lane) work(ctx context.Context, s batch.Share) {
+	from, flushed := 0, l.clock.Now()
+	call, cancel := l.callContext(ctx)
+	for i := range s.Len() {
+		it := s.At(i)
+		for !l.run(call, it) && it.Lease() == batch.Ours && ctx.Err() == nil {
+			// Called off for the sake of the item before it: once more.
+			cancel()
+			call, cancel = l.callContext(ctx)
+		}
+		it.SetState(batch.Finished)
+		if now := l.clock.Now(); now.Sub(flushed) >= Flush && i+1 < s.Len() {
+			l.out <- batch.Share{Batch: s.Batch, Index: s.Index[from : i+1]}
+			from, flushed = i+1, now
+		}
+	}
+	cancel()
+	l.out <- batch.Share{Batch: s.Batch, Index: s.Index[from:]}
+}
+
+// callContext is one context for many calls: making one for each would cost
+// more than the calls.
+func (l *Lane) callContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	call, cancel := context.WithCancel(ctx)
+	l.mu.Lock()
+	l.cancel = cancel
+	l.mu.Unlock()
+	return call, cancel
+}
+
+// run decides what becomes of an item and reports whether that is final.
+func (l *Lane) run(call context.Context, it *batch.Item) bool {
+	switch {
+	case it.Lease() == batch.Taken:
+		it.Action = batch.Action{Verb: batch.Leave}
+		it.Outcome.Result = observe.ResultStale
+		return true
+	case l.draining.Load():
+		it.Action = batch.Action{Verb: batch.Release}
+		return true
+	}
+	it.SetState(batch.Running)
+	l.now(it.Delivery.ID)
+	finished := l.runner.Run(call, it)
+	l.now(broker.ID{})
+	if !finished {
+		it.Action = batch.Action{Verb: batch.Leave}
+		it.Outcome.Result = observe.ResultStale
+	}
+	return finished
+}

@@ -1,0 +1,205 @@
+package reader
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"pipeline/engine/broker"
+	"pipeline/engine/clock"
+	"pipeline/engine/internal/batch"
+	"pipeline/engine/internal/lane"
+	"pipeline/engine/internal/retry"
+	"pipeline/engine/observe"
+	"pipeline/sandbox"
+)
+
+// Dispatcher brings deliveries to the lanes. New entries take the straight
+// way; redelivered ones are first checked: against what is held here already,
+// and with the server's records for whether they are due and may run at all.
+type Dispatcher struct {
+	Broker broker.Broker
+	Owner  broker.Owner
+	Clock  clock.Clock
+	Held   *batch.Held
+	Parked *retry.Parked
+	// ParkWithin is how soon an entry must be due to be run by this consumer
+	// itself; negative means always.
+	ParkWithin time.Duration
+	// MinIdle is the group's, MaxAttempts the subscription's.
+	MinIdle     time.Duration
+	MaxAttempts int
+	Lanes       []*lane.Lane
+	// Prepare decodes the items of a batch and finds their keys.
+	Prepare func(*batch.Batch)
+	Event   func(observe.Event)
+
+	// mu makes the look into the held table and the entry into it one step:
+	// reads and sweeps may bring the same entry.
+	mu      sync.Mutex
+	first   int
+	orphans bool
+}
+
+// callTimeout bounds one operation about entries that are already ours.
+const callTimeout = 10 * time.Second
+
+// candidate is a delivery that may run.
+type candidate struct {
+	delivery  broker.Delivery
+	used      int
+	exhausted bool
+	past      string
+}
+
+// Dispatch brings deliveries to the lanes. It blocks while lanes are full. It
+// does its work even when ctx is canceled: the entries are ours by now. An
+// error means that some are pending here without being worked on; Orphans
+// then reports true until they were swept up.
+func (d *Dispatcher) Dispatch(ctx context.Context, ds []broker.Delivery) error {
+	if len(ds) == 0 {
+		return nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !slices.ContainsFunc(ds, unusual) {
+		b := batch.Get(len(ds))
+		for i := range ds {
+			b.Grow().Delivery = ds[i]
+		}
+		d.send(b)
+		return nil
+	}
+	ctx = context.WithoutCancel(ctx)
+	run, err := d.check(ctx, ds)
+	if err != nil {
+		d.orphans = true
+	}
+	slices.SortFunc(run, func(a, b candidate) int { return a.delivery.ID.Compare(b.delivery.ID) })
+	b := batch.Get(len(run))
+	for i := range run {
+		it := b.Grow()
+		it.Delivery, it.Used = run[i].delivery, run[i].used
+		it.Exhausted, it.Past = run[i].exhausted, run[i].past
+	}
+	d.send(b)
+	return err
+}
+
+// Orphans reports, once, whether entries are pending here that nobody works on.
+func (d *Dispatcher) Orphans() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	was := d.orphans
+	d.orphans = false
+	return was
+}
+
+// Orphaned makes Orphans report true.
+func (d *Dispatcher) Orphaned() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.orphans = true
+}
+
+func unusual(d broker.Delivery) bool { return d.Deliveries > 0 || len(d.Fields) == 0 }
+
+func (d *Dispatcher) send(b *batch.Batch) {
+	if len(b.Items) == 0 {
+		batch.Put(b)
+		return
+	}
+	d.Prepare(b)
+	d.Held.Add(b)
+	d.first = (d.first + 1) % len(d.Lanes)
+	b.Split(len(d.Lanes), d.first, func(l int, s batch.Share) { d.Lanes[l].Send(s) })
+}
+
+// check returns the deliveries that may run.
+func (d *Dispatcher) check(ctx context.Context, ds []broker.Delivery) ([]candidate, error) {
+	var run []candidate
+	var again []broker.Delivery
+	s := broker.Settlement{Owner: d.Owner}
+	for _, e := range ds {
+		switch {
+		case len(e.Fields) == 0:
+			s.Acks = append(s.Acks, e.ID)
+		case e.Deliveries == 0:
+			run = append(run, candidate{delivery: e})
+		case d.Held.Contains(e.ID):
+			s.Waits = append(s.Waits, broker.Wait{ID: e.ID, Uncount: true})
+		default:
+			again = append(again, e)
+		}
+	}
+	d.BodiesGone(s.Acks)
+	err := d.settle(ctx, &s)
+	admitted, admitErr := d.admit(ctx, again)
+	if err == nil {
+		err = admitErr
+	}
+	return append(run, admitted...), err
+}
+
+// settle undoes deliveries of what is held already, and acknowledges what has
+// no body: a handler never sees an empty one.
+func (d *Dispatcher) settle(ctx context.Context, s *broker.Settlement) error {
+	if len(s.Acks) == 0 && len(s.Waits) == 0 {
+		return nil
+	}
+	call, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	_, err := d.Broker.Settle(call, s)
+	return err
+}
+
+// BodiesGone tells of pending entries whose body was deleted: lost data.
+func (d *Dispatcher) BodiesGone(ids []broker.ID) {
+	if len(ids) == 0 {
+		return
+	}
+	text := ids[0].String()
+	if len(ids) > 1 {
+		text += " to " + ids[len(ids)-1].String()
+	}
+	d.Event(observe.Event{
+		Name: observe.EventBodyMissing, Level: sandbox.Error, Count: len(ids),
+		Message: "pending entries were deleted from the stream before they were handled: " + text,
+	})
+}
+
+// admit asks the server about redelivered entries.
+func (d *Dispatcher) admit(ctx context.Context, again []broker.Delivery) ([]candidate, error) {
+	if len(again) == 0 {
+		return nil, nil
+	}
+	req := broker.AdmitRequest{Owner: d.Owner, MinIdle: d.MinIdle, MaxAttempts: d.MaxAttempts}
+	for _, e := range again {
+		req.Entries = append(req.Entries, broker.Redelivery{ID: e.ID, Deliveries: e.Deliveries})
+	}
+	call, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	admissions, err := d.Broker.Admit(call, req)
+	if err != nil {
+		return nil, err
+	}
+	var run []candidate
+	now := d.Clock.Now()
+	for i, a := range admissions {
+		e := again[i]
+		used := int(a.Record.Attempts(e.Deliveries))
+		switch a.Verdict {
+		case broker.Run:
+			run = append(run, candidate{delivery: e, used: used})
+		case broker.Exhausted:
+			run = append(run, candidate{delivery: e, used: used, exhausted: true, past: a.Record.Error})
+		case broker.NotDue:
+			if d.ParkWithin < 0 || a.Remaining <= d.ParkWithin {
+				d.Parked.Add(e.ID, now.Add(a.Remaining))
+			}
+		case broker.Lost:
+		}
+	}
+	return run, nil
+}

@@ -1,0 +1,141 @@
+// Package reader brings entries in: the reader waits for new ones and claims
+// with the same read where the server can; the sweeper fetches what waits in
+// the pending list by other ways.
+package reader
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"pipeline/engine/broker"
+	"pipeline/engine/clock"
+	"pipeline/engine/internal/health"
+	"pipeline/engine/internal/retry"
+)
+
+// maxReadBytes bounds one read by the size of the largest recent entry.
+const maxReadBytes = 16 << 20
+
+// Reader is the loop of blocking reads of one consumer. Its fields are set
+// before Run.
+type Reader struct {
+	Broker   broker.Broker
+	Owner    broker.Owner
+	Clock    clock.Clock
+	Server   *health.Server
+	Window   *Window
+	Dispatch *Dispatcher
+	Sweeper  *Sweeper
+	// Batch is the largest read, Block how long one waits.
+	Batch int
+	Block time.Duration
+	// MinIdle is positive for claiming reads.
+	MinIdle time.Duration
+	// Restore creates a lost group again.
+	Restore func(ctx context.Context) error
+	// Reading is called after the first read that the server answered or that
+	// is about to wait.
+	Reading func()
+
+	waiting atomic.Bool
+	// claimAt is when claiming may go on, in nanoseconds of the clock.
+	claimAt atomic.Int64
+	fresh   bool
+	largest int
+}
+
+// Waiting reports whether the reader waits for entries to come.
+func (r *Reader) Waiting() bool { return r.waiting.Load() }
+
+// Caution makes the reader take only new entries for d, so that everyone can
+// renew what they hold first.
+func (r *Reader) Caution(d time.Duration) { r.claimAt.Store(r.Clock.Now().Add(d).UnixNano()) }
+
+// Run reads until ctx is done, and returns nil then. An error is one that does
+// not pass by waiting.
+func (r *Reader) Run(ctx context.Context) error {
+	backoff := retry.NewBackoff()
+	for {
+		n, err := r.Window.Wait(ctx, r.limit())
+		if err != nil {
+			return nil
+		}
+		if r.Dispatch.Orphans() {
+			if err := r.Sweeper.Own(ctx); err != nil {
+				r.Dispatch.Orphaned()
+			}
+		}
+		ds, err := r.read(ctx, n)
+		if err == nil {
+			r.Server.OK()
+			backoff.Reset()
+			err = r.dispatch(ctx, ds)
+		}
+		if err != nil && ctx.Err() == nil {
+			if err = r.recover(ctx, err, backoff); err != nil {
+				return err
+			}
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+	}
+}
+
+func (r *Reader) read(ctx context.Context, n int) ([]broker.Delivery, error) {
+	req := broker.ReadRequest{Owner: r.Owner, Count: n, Block: r.Block}
+	if !r.fresh && r.Clock.Now().UnixNano() >= r.claimAt.Load() {
+		req.MinIdle = r.MinIdle
+	}
+	if r.Reading != nil {
+		r.Reading()
+		r.Reading = nil
+	}
+	r.waiting.Store(true)
+	ds, err := r.Broker.Read(ctx, req)
+	r.waiting.Store(false)
+	// Claimed entries come first: after a read full of them the next one takes
+	// new entries, so that entries that fail again and again starve nobody.
+	r.fresh = len(ds) == n && req.MinIdle > 0 && ds[n-1].Deliveries > 0
+	return ds, err
+}
+
+func (r *Reader) dispatch(ctx context.Context, ds []broker.Delivery) error {
+	for i := range ds {
+		size := 0
+		for _, f := range ds[i].Fields {
+			size += len(f.Name) + len(f.Value)
+		}
+		r.largest = max(r.largest, size)
+	}
+	return r.Dispatch.Dispatch(ctx, ds)
+}
+
+// limit is how many entries to ask for, so that a read of entries as large as
+// the largest recent one fits. The memory of it fades.
+func (r *Reader) limit() int {
+	n := max(1, min(r.Batch, maxReadBytes/max(1, r.largest)))
+	r.largest -= r.largest / 16
+	return n
+}
+
+// recover does what an error asks for and returns the errors that do not pass.
+func (r *Reader) recover(ctx context.Context, err error, backoff *retry.Backoff) error {
+	// The server may have delivered entries that never arrived.
+	r.Dispatch.Orphaned()
+	switch {
+	case errors.Is(err, broker.ErrNoGroup):
+		if err := r.Restore(ctx); err != nil && !broker.Transient(err) {
+			return err
+		}
+	case broker.Transient(err):
+		r.Server.Failed(err)
+		r.Caution(caution(r.MinIdle))
+	default:
+		return err
+	}
+	_ = r.Server.Wait(ctx, backoff)
+	return nil
+}

@@ -1,0 +1,294 @@
+package reader
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"pipeline/engine/broker"
+	"pipeline/engine/clock"
+	"pipeline/engine/internal/batch"
+	"pipeline/engine/internal/health"
+	"pipeline/engine/internal/lease"
+	"pipeline/engine/internal/retry"
+	"pipeline/engine/observe"
+	"pipeline/sandbox"
+)
+
+// page is how many pending entries are looked at in one step.
+const page = 100
+
+// pagesPerSweep bounds one look through a long pending list; the cursor is
+// kept for the next.
+const pagesPerSweep = 16
+
+// janitorEvery is how often pending entries without a body are looked for.
+const janitorEvery = time.Minute
+
+// Sweeper brings in what blocking reads do not: entries parked here that are
+// due, what earlier holders of this consumer's slot left, and, where the
+// server has no claiming reads or only pending entries are wanted, what
+// XAUTOCLAIM takes over. Its fields are set before Run.
+type Sweeper struct {
+	Broker   broker.Broker
+	Owner    broker.Owner
+	Clock    clock.Clock
+	Server   *health.Server
+	Held     *batch.Held
+	Parked   *retry.Parked
+	Dispatch *Dispatcher
+	// Room is how many entries may be held because of sweeps.
+	Room int
+	// MinIdle and Every drive XAUTOCLAIM; a zero Every means not at all.
+	MinIdle time.Duration
+	Every   time.Duration
+	// Janitor looks for pending entries without a body.
+	Janitor bool
+	// Predecessors is the common first part of the names of earlier holders of
+	// this consumer's slot.
+	Predecessors string
+	// Restore creates a lost group again; Fatal is told of an error that does
+	// not pass by waiting.
+	Restore func(ctx context.Context) error
+	Fatal   func(error)
+	Event   func(observe.Event)
+
+	waiting atomic.Bool
+	claimAt atomic.Int64
+	cursor  broker.ID
+	rubbish broker.ID
+}
+
+func caution(minIdle time.Duration) time.Duration { return lease.Caution(minIdle) }
+
+// Waiting reports whether the sweeper has nothing to do now.
+func (s *Sweeper) Waiting() bool { return s.waiting.Load() }
+
+// Caution makes the sweeper claim nothing for d.
+func (s *Sweeper) Caution(d time.Duration) { s.claimAt.Store(s.Clock.Now().Add(d).UnixNano()) }
+
+// Run sweeps until ctx is done.
+func (s *Sweeper) Run(ctx context.Context) {
+	s.try(ctx, s.inherit)
+	nextClaim, nextJanitor := s.Clock.Now(), s.Clock.Now().Add(janitorEvery)
+	timer := s.Clock.NewTimer(time.Hour)
+	defer timer.Stop()
+	for ctx.Err() == nil {
+		now := s.Clock.Now()
+		s.try(ctx, s.due)
+		if s.Every > 0 && !now.Before(nextClaim) {
+			if now.UnixNano() >= s.claimAt.Load() {
+				s.try(ctx, s.autoClaim)
+			}
+			nextClaim = now.Add(s.Every)
+		}
+		if s.Janitor && !now.Before(nextJanitor) {
+			s.try(ctx, s.clean)
+			nextJanitor = now.Add(janitorEvery)
+		}
+		timer.Reset(s.sleep(nextClaim, nextJanitor))
+		s.waiting.Store(true)
+		select {
+		case <-timer.C():
+		case <-s.Parked.Wake():
+		case <-ctx.Done():
+		}
+		s.waiting.Store(false)
+	}
+}
+
+// sleep is how long there is nothing to do.
+func (s *Sweeper) sleep(nextClaim, nextJanitor time.Time) time.Duration {
+	now := s.Clock.Now()
+	d := time.Hour
+	if s.Every > 0 {
+		d = min(d, nextClaim.Sub(now))
+	}
+	if s.Janitor {
+		d = min(d, nextJanitor.Sub(now))
+	}
+	if due, ok := s.Parked.Next(); ok {
+		d = min(d, due.Sub(now))
+	}
+	return max(d, time.Millisecond)
+}
+
+// try runs one sweep; errors are left to the next one, since nothing is lost by
+// an entry that waits longer. The reader tells of a server that is away.
+func (s *Sweeper) try(ctx context.Context, sweep func(context.Context) error) {
+	err := sweep(ctx)
+	if err == nil || ctx.Err() != nil {
+		return
+	}
+	s.Dispatch.Orphaned()
+	if errors.Is(err, broker.ErrNoGroup) {
+		err = s.Restore(ctx)
+	}
+	switch {
+	case err == nil:
+	case broker.Transient(err):
+		s.Server.Failed(err)
+	case ctx.Err() == nil:
+		s.Fatal(err)
+	}
+	_ = s.Server.Wait(ctx, retry.NewBackoff())
+}
+
+// free waits until there is room and returns how much.
+func (s *Sweeper) free(ctx context.Context) (int, error) {
+	for {
+		changed := s.Held.Changed()
+		if n := s.Room - s.Held.Count(); n > 0 {
+			return min(n, page), nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}
+}
+
+// due takes entries whose time has come out of this consumer's own pending
+// list.
+func (s *Sweeper) due(ctx context.Context) error {
+	for {
+		n, err := s.free(ctx)
+		if err != nil {
+			return err
+		}
+		ids := s.Parked.Take(s.Clock.Now(), n)
+		if len(ids) == 0 {
+			return nil
+		}
+		if err := s.take(ctx, s.Owner.Consumer, ids); err != nil {
+			for _, id := range ids {
+				s.Parked.Add(id, s.Clock.Now().Add(time.Second))
+			}
+			return err
+		}
+	}
+}
+
+// take moves entries here and brings them to the lanes.
+func (s *Sweeper) take(ctx context.Context, from string, ids []broker.ID) error {
+	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+	defer cancel()
+	taken, err := s.Broker.TakeOver(call, s.Owner, from, ids)
+	if err != nil {
+		return err
+	}
+	s.Dispatch.BodiesGone(taken.Deleted)
+	return s.Dispatch.Dispatch(ctx, taken.Deliveries)
+}
+
+// inherit takes over what earlier holders of the slot left pending. They are
+// gone: whoever holds the slot's lease is its only holder.
+func (s *Sweeper) inherit(ctx context.Context) error {
+	consumers, err := s.Broker.ConsumerInfos(ctx, s.Owner.Stream, s.Owner.Group)
+	if err != nil {
+		return err
+	}
+	for _, c := range consumers {
+		if c.Name == s.Owner.Consumer || !strings.HasPrefix(c.Name, s.Predecessors) {
+			continue
+		}
+		if err := s.sweep(ctx, c.Name, nil); err != nil {
+			return err
+		}
+		if c.Pending > 0 {
+			s.Event(observe.Event{
+				Name: observe.EventTakenOver, Level: sandbox.Info, Count: int(c.Pending),
+				Message: "took over what " + c.Name + " left pending",
+			})
+		}
+		owner := s.Owner
+		owner.Consumer = c.Name
+		if _, err := s.Broker.RemoveConsumer(ctx, owner); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Own brings in entries that are pending here without being held or parked:
+// those of a read whose answer was lost. It must not run beside a read of the
+// same consumer.
+func (s *Sweeper) Own(ctx context.Context) error {
+	return s.sweep(ctx, s.Owner.Consumer, func(id broker.ID) bool {
+		return s.Held.Contains(id) || s.Parked.Contains(id)
+	})
+}
+
+// sweep takes all that is pending under a consumer, but for what skip names.
+func (s *Sweeper) sweep(ctx context.Context, consumer string, skip func(broker.ID) bool) error {
+	for after := (broker.ID{}); ; {
+		n, err := s.free(ctx)
+		if err != nil {
+			return err
+		}
+		pending, err := s.Broker.Pending(ctx, s.Owner.Stream, s.Owner.Group, consumer, after, n)
+		if err != nil || len(pending) == 0 {
+			return err
+		}
+		var ids []broker.ID
+		for _, p := range pending {
+			after = p.ID
+			if skip == nil || !skip(p.ID) {
+				ids = append(ids, p.ID)
+			}
+		}
+		if len(ids) == 0 {
+			continue
+		}
+		if err := s.take(ctx, consumer, ids); err != nil {
+			return err
+		}
+	}
+}
+
+// autoClaim takes over what has been idle for MinIdle, some pages at a time.
+func (s *Sweeper) autoClaim(ctx context.Context) error {
+	for range pagesPerSweep {
+		n, err := s.free(ctx)
+		if err != nil {
+			return err
+		}
+		res, err := s.Broker.AutoClaim(ctx, broker.AutoClaimRequest{
+			Owner: s.Owner, MinIdle: s.MinIdle, Start: s.cursor, Count: n,
+		})
+		if err != nil {
+			return err
+		}
+		s.cursor = res.Next
+		s.Dispatch.BodiesGone(res.Deleted)
+		if err := s.Dispatch.Dispatch(ctx, res.Deliveries); err != nil {
+			return err
+		}
+		if s.cursor.IsZero() {
+			return nil
+		}
+	}
+	return nil
+}
+
+// clean drops pending entries whose body was deleted: claiming reads skip them
+// and leave them for ever, and become slow over many.
+func (s *Sweeper) clean(ctx context.Context) error {
+	for range pagesPerSweep {
+		res, err := s.Broker.AutoClaim(ctx, broker.AutoClaimRequest{
+			Owner: s.Owner, Start: s.rubbish, Count: page, JustDeleted: true,
+		})
+		if err != nil {
+			return err
+		}
+		s.rubbish = res.Next
+		s.Dispatch.BodiesGone(res.Deleted)
+		if s.rubbish.IsZero() {
+			return nil
+		}
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+package reader
+
+import (
+	"context"
+	"time"
+
+	"pipeline/engine/clock"
+	"pipeline/engine/internal/batch"
+)
+
+// Window bounds how many entries a consumer holds, so that it takes only what
+// it can work on soon and leaves the rest to others. It starts small, doubles
+// while room is made quickly and halves while it is made slowly.
+//
+// It is used by the reader alone; the sweeper asks only for Free.
+type Window struct {
+	clock    clock.Clock
+	held     *batch.Held
+	limit    int
+	min, max int
+}
+
+const (
+	// soon is how quickly room must be made for the window to grow, late how
+	// slowly for it to shrink.
+	soon = 50 * time.Millisecond
+	late = time.Second
+)
+
+// NewWindow returns a window for reads of up to size entries and a number of
+// workers.
+func NewWindow(c clock.Clock, held *batch.Held, size, workers int) *Window {
+	low := min(2*workers, 4*size)
+	return &Window{clock: c, held: held, limit: low, min: low, max: max(4*size, low)}
+}
+
+// Wait waits until a fair part of the window is free and returns how many of
+// want entries may be read.
+func (w *Window) Wait(ctx context.Context, want int) (int, error) {
+	need := max(1, min(want, w.limit/2))
+	began := time.Time{}
+	for {
+		changed := w.held.Changed()
+		if free := w.limit - w.held.Count(); free >= need {
+			w.adapt(began)
+			return min(want, free), nil
+		}
+		if began.IsZero() {
+			began = w.clock.Now()
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}
+}
+
+// adapt changes the limit by how long the wait for room took. A reader that
+// never had to wait is bounded by what arrives, not by the window.
+func (w *Window) adapt(began time.Time) {
+	if began.IsZero() {
+		return
+	}
+	switch took := clock.Since(w.clock, began); {
+	case took < soon:
+		w.limit = min(2*w.limit, w.max)
+	case took > late:
+		w.limit = max(w.limit/2, w.min)
+	}
+}

@@ -1,0 +1,318 @@
+// Package settle writes outcomes to the server. Whatever lanes have finished
+// since the last time goes out as one settlement, so that batches grow with
+// the load and an idle pipeline answers at once.
+//
+// A settlement whose answer was lost is sent again as it was: its steps are
+// fenced, so that what was written the first time is found no longer pending
+// and not written twice.
+package settle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"pipeline/engine/broker"
+	"pipeline/engine/clock"
+	"pipeline/engine/internal/batch"
+	"pipeline/engine/internal/health"
+	"pipeline/engine/internal/retry"
+	"pipeline/engine/observe"
+	"pipeline/sandbox"
+)
+
+// MaxItems bounds one settlement.
+const MaxItems = 4096
+
+// callTimeout is how long one settlement may take before its answer counts as
+// lost.
+const callTimeout = 10 * time.Second
+
+// Settler writes the outcomes of one subscription. Its fields are set before
+// Run and not changed after.
+type Settler struct {
+	Broker broker.Broker
+	Owner  broker.Owner
+	Clock  clock.Clock
+	Server *health.Server
+	Held   *batch.Held
+	// Waits is held while entries are put back: see lease.Keeper.
+	Waits *sync.Mutex
+	// Parked receives entries that this consumer runs again itself when due:
+	// those that wait for at most ParkWithin, or all when it is negative.
+	Parked     *retry.Parked
+	ParkWithin time.Duration
+	// Settled is told of what was written, Event of what is unusual. Fatal is
+	// told of an error that does not pass; entries then stay pending.
+	Settled func([]observe.Outcome)
+	Event   func(observe.Event)
+	Fatal   func(error)
+
+	in      chan batch.Share
+	refused []batch.Share
+	left    int
+	work    work
+}
+
+// Init makes the settler's queue. Call it before Run.
+func (s *Settler) Init() { s.in = make(chan batch.Share, 1024) }
+
+// In is where lanes hand shares to. Closing it ends Run once all is written.
+func (s *Settler) In() chan batch.Share { return s.in }
+
+// Left is how many entries were given up and stay pending. Those that are still
+// held when Run returns come on top. Valid after Run.
+func (s *Settler) Left() int { return s.left }
+
+// Run settles until In is closed and everything is written, or ctx is done: it
+// should outlive the run's own context by as much as settling may take. What
+// cannot be written by then stays held.
+func (s *Settler) Run(ctx context.Context) {
+	again := s.Clock.NewTimer(time.Hour)
+	defer again.Stop()
+	backoff := retry.NewBackoff()
+	for open := true; open || len(s.refused) > 0; {
+		var shares []batch.Share
+		select {
+		case share, ok := <-s.in:
+			if !ok {
+				open, s.in = false, nil
+				continue
+			}
+			shares = s.gather(share)
+		case <-again.C():
+			shares, s.refused = s.refused, nil
+		case <-ctx.Done():
+			return
+		}
+		s.settle(ctx, shares)
+		if len(s.refused) > 0 {
+			again.Reset(backoff.Next())
+		} else {
+			backoff.Reset()
+		}
+	}
+}
+
+// gather takes what else has been finished meanwhile.
+func (s *Settler) gather(first batch.Share) []batch.Share {
+	s.work.shares = append(s.work.shares[:0], first)
+	for n := first.Len(); n < MaxItems; {
+		select {
+		case share, ok := <-s.in:
+			if !ok {
+				// Receiving from a closed channel again tells Run.
+				return s.work.shares
+			}
+			s.work.shares = append(s.work.shares, share)
+			n += share.Len()
+		default:
+			return s.work.shares
+		}
+	}
+	return s.work.shares
+}
+
+// settle writes the shares and forgets what is written.
+func (s *Settler) settle(ctx context.Context, shares []batch.Share) {
+	s.work.build(s.Owner, shares)
+	res, err := s.send(ctx)
+	if err != nil {
+		s.giveUp(ctx, shares, err)
+		return
+	}
+	s.release(ctx)
+	s.publishUnfenced(ctx)
+	s.judge(res)
+	s.stop()
+	s.report(shares)
+}
+
+// stop ends the subscription because of entries that must not be passed over.
+func (s *Settler) stop() {
+	for _, it := range s.work.stops {
+		s.Fatal(fmt.Errorf("entry %s: %s (on_%s = \"stop\"): it stays pending; mend it or the handler and start again",
+			it.Delivery.ID, it.Outcome.Error, policyName(it)))
+	}
+}
+
+func policyName(it *batch.Item) string {
+	if it.Outcome.Result == observe.ResultInvalid {
+		return "invalid"
+	}
+	return "failure"
+}
+
+// send sends the settlement until its answer arrives. An answer that was lost
+// is not a reason to do anything else: the same settlement is right again.
+func (s *Settler) send(ctx context.Context) (broker.SettleResult, error) {
+	backoff := retry.NewBackoff()
+	for {
+		res, err := s.once(ctx)
+		if err == nil {
+			s.Server.OK()
+			return res, nil
+		}
+		if !broker.Transient(err) {
+			return res, err
+		}
+		s.Server.Failed(err)
+		if s.Server.Wait(ctx, backoff) != nil {
+			return res, err
+		}
+	}
+}
+
+func (s *Settler) once(ctx context.Context) (broker.SettleResult, error) {
+	if len(s.work.settlement.Waits) > 0 {
+		s.Waits.Lock()
+		defer s.Waits.Unlock()
+	}
+	call, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return s.Broker.Settle(call, &s.work.settlement)
+}
+
+// giveUp handles an error that does not pass. A lost group means that the
+// entries will be delivered again; anything else ends the subscription.
+func (s *Settler) giveUp(ctx context.Context, shares []batch.Share, err error) {
+	if errors.Is(err, broker.ErrNoGroup) {
+		for _, it := range s.work.items {
+			it.Outcome.Result = observe.ResultStale
+		}
+		s.report(shares)
+		return
+	}
+	for _, share := range shares {
+		s.left += share.Len()
+		s.forget(share)
+	}
+	if ctx.Err() == nil {
+		s.Fatal(err)
+	}
+}
+
+// release hands back what was never started. If the answer is lost the entries
+// stay pending and come back when they have been idle.
+func (s *Settler) release(ctx context.Context) {
+	if len(s.work.releases) == 0 {
+		return
+	}
+	call, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	err := s.Broker.Release(call, s.Owner, s.work.releases)
+	s.Event(observe.Event{
+		Name: observe.EventHandedBack, Level: sandbox.Info, Count: len(s.work.releases), Err: err,
+		Message: "handed back what was not started",
+	})
+}
+
+// publishUnfenced publishes the outcomes of entries that were trimmed while
+// they ran: they are no longer pending, so that nothing can fence them.
+func (s *Settler) publishUnfenced(ctx context.Context) {
+	for _, it := range s.work.unfenced {
+		call, cancel := context.WithTimeout(ctx, callTimeout)
+		_, err := s.Broker.Add(call, it.Action.Publish)
+		cancel()
+		s.Event(observe.Event{
+			Name: observe.EventBodyMissing, Level: sandbox.Warn, Count: 1, Err: err,
+			Message: "entry " + it.Delivery.ID.String() + " was trimmed while it ran; its outcome was published without a fence",
+		})
+	}
+}
+
+// judge reads the results: what was refused is kept for later.
+func (s *Settler) judge(res broker.SettleResult) {
+	w := &s.work
+	for i, it := range w.stepItems {
+		switch r := res.Steps[i]; r.Status {
+		case broker.Done:
+		case broker.NotOwned:
+			s.stale(it)
+		case broker.Torn:
+			s.Event(observe.Event{
+				Name: observe.EventReplyTorn, Level: sandbox.Error, Count: 1, Err: r.Err,
+				Message: "entry " + it.Delivery.ID.String() + ": some of its replies were published and one was refused",
+			})
+		case broker.Refused:
+			w.kept[it] = true
+			s.Event(observe.Event{
+				Name: observe.EventSettleRefused, Level: sandbox.Error, Count: 1, Err: r.Err,
+				Message: "the server refuses what entry " + it.Delivery.ID.String() + " came to; it is held and will be settled again",
+			})
+		}
+	}
+	now := s.Clock.Now()
+	for i, it := range w.waitItems {
+		wait := &w.settlement.Waits[i]
+		switch {
+		case res.Waits[i] == broker.NotOwned:
+			s.stale(it)
+		case wait.Timed && (s.ParkWithin < 0 || wait.After <= s.ParkWithin):
+			s.Parked.Add(it.Delivery.ID, now.Add(wait.After))
+		}
+	}
+}
+
+func (s *Settler) stale(it *batch.Item) {
+	it.Outcome.Result = observe.ResultStale
+	s.Event(observe.Event{
+		Name: observe.EventStaleSettle, Level: sandbox.Warn, Count: 1,
+		Message: "entry " + it.Delivery.ID.String() + " belongs to another consumer by now; nothing was written",
+	})
+}
+
+// report tells of what was written and forgets it, share by share; refused
+// items become shares of their own.
+func (s *Settler) report(shares []batch.Share) {
+	w := &s.work
+	w.outcomes = w.outcomes[:0]
+	for _, it := range w.items {
+		switch {
+		case w.kept[it], it.Action.Verb == batch.Release:
+		case it.Action.Verb == batch.Leave && it.Lease() == batch.Ours:
+			s.left++ // called off by a drain that took too long
+		default:
+			w.outcomes = append(w.outcomes, it.Outcome)
+		}
+	}
+	s.Settled(w.outcomes)
+	for _, share := range shares {
+		if len(w.kept) > 0 {
+			share = s.keep(share)
+		}
+		s.forget(share)
+	}
+	clear(w.kept)
+}
+
+// keep moves the refused items of a share to a share of their own and returns
+// the rest.
+func (s *Settler) keep(share batch.Share) batch.Share {
+	var kept, gone []int32
+	for i, index := range share.Index {
+		if s.work.kept[share.At(i)] {
+			kept = append(kept, index)
+		} else {
+			gone = append(gone, index)
+		}
+	}
+	if len(kept) > 0 {
+		s.refused = append(s.refused, batch.Share{Batch: share.Batch, Index: kept})
+	}
+	return batch.Share{Batch: share.Batch, Index: gone}
+}
+
+func (s *Settler) forget(share batch.Share) {
+	if share.Len() == 0 {
+		return
+	}
+	items := s.work.pointers[:0]
+	for i := range share.Len() {
+		items = append(items, share.At(i))
+	}
+	s.work.pointers = items
+	s.Held.Settled(share.Batch, items)
+}

@@ -1,0 +1,81 @@
+package settle
+
+import (
+	"slices"
+
+	"pipeline/engine/broker"
+	"pipeline/engine/internal/batch"
+	"pipeline/engine/observe"
+)
+
+// work is what one settlement is built in, kept to be used again.
+type work struct {
+	shares     []batch.Share
+	items      []*batch.Item
+	settlement broker.Settlement
+	stepItems  []*batch.Item
+	waitItems  []*batch.Item
+	releases   []broker.ID
+	unfenced   []*batch.Item
+	stops      []*batch.Item
+	kept       map[*batch.Item]bool
+	outcomes   []observe.Outcome
+	pointers   []*batch.Item
+}
+
+func (w *work) build(owner broker.Owner, shares []batch.Share) {
+	w.reset(owner)
+	for _, share := range shares {
+		for i := range share.Len() {
+			w.add(share.At(i))
+		}
+	}
+	slices.SortFunc(w.stepItems, func(a, b *batch.Item) int { return a.Delivery.ID.Compare(b.Delivery.ID) })
+	for _, it := range w.stepItems {
+		w.settlement.Steps = append(w.settlement.Steps, broker.Step{ID: it.Delivery.ID, Publish: it.Action.Publish})
+	}
+}
+
+func (w *work) reset(owner broker.Owner) {
+	if w.kept == nil {
+		w.kept = make(map[*batch.Item]bool)
+	}
+	s := &w.settlement
+	*s = broker.Settlement{Owner: owner, Acks: s.Acks[:0], Steps: s.Steps[:0], Waits: s.Waits[:0], Forget: s.Forget[:0]}
+	w.items, w.stepItems, w.waitItems = w.items[:0], w.stepItems[:0], w.waitItems[:0]
+	w.releases, w.unfenced, w.stops = w.releases[:0], w.unfenced[:0], w.stops[:0]
+}
+
+// add puts an item where its action says. A lost lease takes the right to
+// everything but a plain acknowledgement: that only says that a handler
+// finished, whoever's it was.
+func (w *work) add(it *batch.Item) {
+	w.items = append(w.items, it)
+	lease := it.Lease()
+	s := &w.settlement
+	switch it.Action.Verb {
+	case batch.Ack:
+		s.Acks = append(s.Acks, it.Delivery.ID)
+	case batch.Step:
+		if lease == batch.BodyGone {
+			w.unfenced = append(w.unfenced, it)
+			return
+		}
+		w.stepItems = append(w.stepItems, it)
+	case batch.Wait:
+		w.waitItems = append(w.waitItems, it)
+		s.Waits = append(s.Waits, it.Action.Wait)
+		return
+	case batch.Release:
+		w.releases = append(w.releases, it.Delivery.ID)
+		return
+	case batch.Stop:
+		w.stops = append(w.stops, it)
+		return
+	case batch.Leave:
+		return
+	}
+	if it.Redelivered() {
+		s.Forget = append(s.Forget, it.Delivery.ID)
+	}
+}

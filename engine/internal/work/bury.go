@@ -1,0 +1,43 @@
+package work
+
+import (
+	"pipeline/engine/broker"
+	"pipeline/engine/codec"
+	"pipeline/engine/internal/batch"
+)
+
+// bury moves the entry to the dead-letter stream, its fields byte for byte with
+// headers that say where it comes from and why it is there.
+func (r *Runner) bury(it *batch.Item, reason, message string) {
+	s := r.plan.sub
+	out := &it.Outcome
+	out.Dead = true
+	if out.Reason == "" {
+		out.Reason = reason
+	}
+	now := r.clock.Now()
+	letter := codec.DeadLetter{
+		Reason: reason, Error: message,
+		Stream: s.Group.Stream.Name, ID: it.Delivery.ID.String(), Group: s.Group.Name,
+		Subscription: s.Label, Consumer: r.consumer, Attempts: out.Attempt,
+		LastDelivery: now, PipelineVersion: r.plan.version,
+	}
+	if !it.Redelivered() {
+		letter.FirstDelivery = now
+	}
+	to := s.Group.DeadLetter
+	add := broker.Add{Stream: to.Name, Fields: letter.Fields(it.Delivery.Fields)}
+	if ret := to.Retention; ret != nil && !ret.ProtectUnacknowledged {
+		add.MaxLen = ret.MaxLength
+	}
+	it.Action = batch.Action{Verb: batch.Step, Publish: []broker.Add{add}}
+}
+
+// copyBack appends a copy of the entry and acknowledges the original, in one
+// step: the retry of a subscription whose pending entries nobody claims.
+func (r *Runner) copyBack(it *batch.Item) {
+	s := r.plan.sub
+	count, _ := codec.Retries(it.Body.Headers, s.Group.Name)
+	fields := codec.RetryCopy(it.Delivery.Fields, count+1, s.Group.Name)
+	it.Action = batch.Action{Verb: batch.Step, Publish: []broker.Add{{Stream: s.Group.Stream.Name, Fields: fields}}}
+}

@@ -1,0 +1,248 @@
+package work
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"pipeline/engine/broker"
+	"pipeline/engine/clock"
+	"pipeline/engine/codec"
+	"pipeline/engine/internal/batch"
+	"pipeline/engine/internal/retry"
+	"pipeline/engine/observe"
+	"pipeline/engine/outcome"
+	"pipeline/engine/spec"
+	"pipeline/sandbox"
+)
+
+// Code gives the handler's current code and a number that changes with it.
+type Code func() (sandbox.Handler, uint64)
+
+// Runner runs entries for one worker. It is not safe for concurrent use.
+type Runner struct {
+	plan *Plan
+	// consumer is the name that dead letters give; empty in a dry-run.
+	consumer string
+	code     Code
+	clock    clock.Clock
+	logs     func(*sandbox.Delivery) []sandbox.LogLine
+	minIdle  time.Duration
+
+	instance sandbox.Instance
+	version  uint64
+	delivery sandbox.Delivery
+	env      codec.Env
+	id       []byte
+	json     []byte
+	slab     slab
+
+	// What a reply is built in, and where what is kept of it comes from.
+	adds      []broker.Add
+	replies   []observe.Reply
+	headers   []outcome.Header
+	addsOf    chunks[broker.Add]
+	repliesOf chunks[observe.Reply]
+	fieldsOf  chunks[broker.Field]
+}
+
+// NewRunner returns a runner for a consumer. logs takes what a delivery logged; nil keeps
+// nothing. The instance is made when the first entry comes.
+func NewRunner(p *Plan, consumer string, code Code, c clock.Clock, logs func(*sandbox.Delivery) []sandbox.LogLine) *Runner {
+	return &Runner{plan: p, consumer: consumer, code: code, clock: c, logs: logs, minIdle: groupMinIdle(p.sub.Group)}
+}
+
+// Close frees the instance.
+func (r *Runner) Close() {
+	if r.instance != nil {
+		r.instance.Close()
+		r.instance = nil
+	}
+}
+
+// Run decides what becomes of an item: its Action and Outcome are set. It
+// reports false when ctx called the handler off; nothing is decided then.
+func (r *Runner) Run(ctx context.Context, it *batch.Item) bool {
+	out := &it.Outcome
+	*out = observe.Outcome{
+		ID: it.Delivery.ID, Key: it.Key, Deliveries: it.Delivery.Deliveries, Attempt: it.Used + 1,
+	}
+	switch {
+	case it.Foreign:
+		out.Result = observe.ResultForeignRetry
+		it.Action = batch.Action{Verb: batch.Ack}
+		return true
+	case it.Invalid != nil:
+		r.invalid(it)
+		return true
+	case it.Exhausted:
+		out.Attempt = it.Used
+		out.Result, out.Error = observe.ResultFailed, it.Past
+		r.bury(it, codec.ReasonFailed, it.Past)
+		return true
+	}
+	said, ok := r.call(ctx, it)
+	if !ok {
+		return false
+	}
+	r.decide(it, &said)
+	return true
+}
+
+// call runs the handler; false means that it was called off.
+func (r *Runner) call(ctx context.Context, it *batch.Item) (outcome.Outcome, bool) {
+	if err := r.refresh(ctx); err != nil {
+		if ctx.Err() != nil {
+			return outcome.Outcome{}, false
+		}
+		return outcome.Fail(outcome.FailError, err.Error()), true
+	}
+	r.fill(it)
+	began := r.clock.Now()
+	said, usage := r.instance.Call(ctx, &r.delivery)
+	it.Outcome.Elapsed, it.Outcome.Usage = clock.Since(r.clock, began), usage
+	if r.logs != nil {
+		it.Outcome.Logs = r.logs(&r.delivery)
+	}
+	called := said.Kind == outcome.Failed && said.Failure.Kind == outcome.FailCanceled
+	return said, !called
+}
+
+// refresh makes an instance of the current code where there is none.
+func (r *Runner) refresh(ctx context.Context) error {
+	h, version := r.code()
+	if r.instance != nil && version == r.version {
+		return nil
+	}
+	r.Close()
+	instance, err := h.NewInstance(ctx)
+	if err != nil {
+		return err
+	}
+	r.instance, r.version = instance, version
+	return nil
+}
+
+// fill shows the item to the handler.
+func (r *Runner) fill(it *batch.Item) {
+	s := r.plan.sub
+	r.id = it.Delivery.ID.Append(r.id[:0])
+	r.delivery = sandbox.Delivery{
+		ID: r.slab.text(r.id), Stream: s.Group.Stream.Name, Group: s.Group.Name, Subscription: s.Label,
+		Key: it.Key, Headers: it.Body.Headers, Fields: it.Delivery.Fields,
+		Deliveries: it.Delivery.Deliveries, Attempt: it.Used + 1, MaxAttempts: s.Retry.MaxAttempts,
+		Idle: it.Delivery.Idle, Now: r.clock.Now(),
+		Kind: bodyKind(s.Group.Stream.Codec), Body: &it.Body.Value, Raw: it.Body.Raw,
+		Replies: len(r.plan.targets) > 0,
+	}
+}
+
+func bodyKind(c spec.Codec) sandbox.BodyKind {
+	switch c {
+	case spec.CodecText:
+		return sandbox.BodyText
+	case spec.CodecBytes:
+		return sandbox.BodyBytes
+	}
+	return sandbox.BodyValue
+}
+
+// decide turns what the handler said into what is written.
+func (r *Runner) decide(it *batch.Item, said *outcome.Outcome) {
+	out := &it.Outcome
+	out.Reason = said.Reason
+	switch said.Kind {
+	case outcome.Ack:
+		out.Result = observe.ResultAck
+		it.Action = batch.Action{Verb: batch.Ack}
+	case outcome.Drop:
+		out.Result = observe.ResultDrop
+		it.Action = batch.Action{Verb: batch.Ack}
+	case outcome.Dead:
+		out.Result = observe.ResultDead
+		r.bury(it, codec.ReasonRejected, said.Reason)
+	case outcome.Retry:
+		r.askedRetry(it, said)
+	case outcome.Reply:
+		r.reply(it, said)
+	case outcome.Failed:
+		r.fail(it, said.Failure)
+	default:
+		r.fail(it, &outcome.Failure{Kind: outcome.FailResult, Message: "the handler came to no outcome"})
+	}
+}
+
+// leastWait keeps a handler that asks for no wait from spinning.
+const leastWait = 100 * time.Millisecond
+
+// askedRetry lets the entry wait because the handler asked for it. Without a
+// time it waits in place until it has been idle for min_idle, or, where nobody
+// claims, a copy takes its place.
+func (r *Runner) askedRetry(it *batch.Item, said *outcome.Outcome) {
+	out := &it.Outcome
+	out.Result = observe.ResultRetry
+	claim := r.plan.sub.Claim
+	var wait time.Duration
+	switch {
+	case said.HasAfter:
+		wait = max(said.After, leastWait)
+		out.After, out.HasAfter = wait, true
+	case claim == nil:
+		r.copyBack(it)
+		return
+	default:
+		wait = claim.MinIdle
+	}
+	it.Action = batch.Action{Verb: batch.Wait, Wait: r.wait(it, wait)}
+	it.Action.Wait.Asked = true
+	it.Action.Wait.Error = said.Reason
+}
+
+// wait puts an item back for d.
+func (r *Runner) wait(it *batch.Item, d time.Duration) broker.Wait {
+	return broker.Wait{ID: it.Delivery.ID, Timed: true, After: d, MinIdle: r.minIdle}
+}
+
+// fail handles a failed attempt: the entry waits by the policy, or is buried
+// when that was the last one.
+func (r *Runner) fail(it *batch.Item, f *outcome.Failure) {
+	s, out := r.plan.sub, &it.Outcome
+	out.Result, out.Kind, out.Error = observe.ResultFailed, f.Kind, f.Message
+	attempt := it.Used + 1
+	age := r.clock.Now().Sub(time.UnixMilli(int64(it.Delivery.ID.Ms)))
+	switch {
+	case s.OnFailure == spec.PolicyStop:
+		it.Action = batch.Action{Verb: batch.Stop}
+	case s.OnFailure == spec.PolicyDead, attempt >= s.Retry.MaxAttempts:
+		r.bury(it, codec.ReasonFailed, f.Message)
+	case s.Retry.MaxAge > 0 && age >= s.Retry.MaxAge:
+		r.bury(it, codec.ReasonExpired, f.Message)
+	default:
+		out.After, out.HasAfter = retry.Delay(&s.Retry, attempt, rand.Float64()), true
+		it.Action = batch.Action{Verb: batch.Wait, Wait: r.wait(it, out.After)}
+		it.Action.Wait.Error = f.Message
+	}
+}
+
+// invalid handles an entry that cannot be run.
+func (r *Runner) invalid(it *batch.Item) {
+	s, out := r.plan.sub, &it.Outcome
+	out.Result, out.Error = observe.ResultInvalid, it.Invalid.Error()
+	reason := codec.InvalidReason(it.Invalid)
+	switch s.OnInvalid {
+	case spec.PolicyDrop:
+		it.Action = batch.Action{Verb: batch.Ack}
+	case spec.PolicyStop:
+		it.Action = batch.Action{Verb: batch.Stop}
+	case spec.PolicyRetry:
+		if it.Used+1 < s.Retry.MaxAttempts {
+			out.After, out.HasAfter = retry.Delay(&s.Retry, it.Used+1, rand.Float64()), true
+			it.Action = batch.Action{Verb: batch.Wait, Wait: r.wait(it, out.After)}
+			it.Action.Wait.Error = out.Error
+			return
+		}
+		r.bury(it, reason, out.Error)
+	default:
+		r.bury(it, reason, out.Error)
+	}
+}

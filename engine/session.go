@@ -1,0 +1,226 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"pipeline/engine/broker"
+	"pipeline/engine/internal/batch"
+	"pipeline/engine/internal/lane"
+	"pipeline/engine/internal/lease"
+	"pipeline/engine/internal/reader"
+	"pipeline/engine/internal/retry"
+	"pipeline/engine/internal/settle"
+	"pipeline/engine/observe"
+	"pipeline/engine/spec"
+	"pipeline/sandbox"
+)
+
+// settleGrace is how long after the handlers the last settlement may take.
+const settleGrace = 5 * time.Second
+
+// session is the life of one consumer: its name, what it holds, and the
+// goroutines that work under it.
+type session struct {
+	sub      *subscription
+	owner    broker.Owner
+	slot     broker.SlotRequest
+	number   int
+	held     *batch.Held
+	parked   *retry.Parked
+	waits    sync.Mutex
+	draining atomic.Bool
+	lanes    []*lane.Lane
+	settler  *settle.Settler
+	keeper   *lease.Keeper
+	sweeper  *reader.Sweeper
+	// reader is nil where only pending entries are wanted.
+	reader *reader.Reader
+	cancel context.CancelFunc
+}
+
+// open takes a slot, and with it a name, and builds everything that works
+// under it.
+func (s *subscription) open(ctx context.Context) (*session, error) {
+	var token [4]byte
+	_, _ = rand.Read(token[:]) // never fails
+	slot := s.slotRequest(hex.EncodeToString(token[:]))
+	number, err := s.engine.cfg.Broker.AcquireSlot(ctx, slot)
+	if err != nil {
+		return nil, err
+	}
+	n := &session{sub: s, slot: slot, number: number, held: batch.NewHeld(), parked: retry.NewParked()}
+	n.owner = broker.Owner{Stream: slot.Stream, Group: slot.Group, Consumer: n.predecessors() + slot.Token}
+	n.build()
+	return n, nil
+}
+
+// predecessors is what the names of all holders of the slot begin with.
+func (n *session) predecessors() string { return n.slot.Base + "-" + strconv.Itoa(n.number) + "." }
+
+func (n *session) build() {
+	s, cfg := n.sub, n.sub.engine.cfg
+	within := s.spec.Block
+	if s.spec.Claim == nil {
+		within = -1 // nobody else brings its waiting entries back
+	}
+	n.settler = &settle.Settler{
+		Broker: cfg.Broker, Owner: n.owner, Clock: cfg.Clock, Server: s.engine.server, Held: n.held, Waits: &n.waits,
+		Parked: n.parked, ParkWithin: within, Settled: s.settled, Event: s.event, Fatal: s.fail,
+	}
+	n.settler.Init()
+	for range s.spec.Workers.Count {
+		n.lanes = append(n.lanes, lane.New(cfg.Clock, s.runner(n.owner.Consumer), n.settler.In(), &n.draining))
+	}
+	dispatch := &reader.Dispatcher{
+		Broker: cfg.Broker, Owner: n.owner, Clock: cfg.Clock, Held: n.held, Parked: n.parked, ParkWithin: within,
+		MinIdle: s.minIdle, MaxAttempts: s.spec.Retry.MaxAttempts, Lanes: n.lanes, Prepare: s.plan.Prepare, Event: s.event,
+	}
+	n.sweeper = n.newSweeper(dispatch)
+	if s.spec.Claim == nil || !s.spec.Claim.Only {
+		n.reader = n.newReader(dispatch)
+	}
+	n.keeper = &lease.Keeper{
+		Broker: cfg.Broker, Owner: n.owner, Clock: cfg.Clock, Server: s.engine.server, Held: n.held, Waits: &n.waits,
+		Slot: n.slot, Number: n.number, MinIdle: s.minIdle, Event: s.event,
+		SlotLost: n.stop, EntryLost: n.cancelEntry, Interrupted: n.interrupted,
+	}
+}
+
+func (n *session) newSweeper(d *reader.Dispatcher) *reader.Sweeper {
+	s, cfg := n.sub, n.sub.engine.cfg
+	w := &reader.Sweeper{
+		Broker: cfg.Broker, Owner: n.owner, Clock: cfg.Clock, Server: s.engine.server, Held: n.held, Parked: n.parked,
+		Dispatch: d, Room: max(s.spec.Batch, 2*s.spec.Workers.Count), Predecessors: n.predecessors(),
+		Restore: s.restore, Fatal: s.fail, Event: s.event,
+	}
+	if c := s.spec.Claim; c != nil {
+		w.MinIdle = c.MinIdle
+		w.Janitor = s.engine.features.Features.DeletedIDs
+		if c.Only || !s.claimsWithReads() {
+			w.Every = min(s.spec.Block, max(c.MinIdle/4, 50*time.Millisecond))
+		}
+	}
+	return w
+}
+
+func (n *session) newReader(d *reader.Dispatcher) *reader.Reader {
+	s, cfg := n.sub, n.sub.engine.cfg
+	r := &reader.Reader{
+		Broker: cfg.Broker, Owner: n.owner, Clock: cfg.Clock, Server: s.engine.server, Dispatch: d, Sweeper: n.sweeper,
+		Window: reader.NewWindow(cfg.Clock, n.held, s.spec.Batch, s.spec.Workers.Count),
+		Batch:  s.spec.Batch, Block: s.spec.Block, Restore: s.restore,
+		Reading: func() {
+			s.event(observe.Event{Name: observe.EventReading, Level: sandbox.Info, Message: "reading as " + n.owner.Consumer})
+			s.begin()
+		},
+	}
+	if s.spec.Claim != nil && s.claimsWithReads() {
+		r.MinIdle = s.spec.Claim.MinIdle
+	}
+	return r
+}
+
+// claimsWithReads reports whether pending entries are claimed by the read.
+func (s *subscription) claimsWithReads() bool {
+	return s.spec.Claim.Using != spec.UsingAutoclaim && s.engine.features.Features.ClaimingRead
+}
+
+// stop ends the session in order: as a drain does, without ending the
+// subscription.
+func (n *session) stop() { n.cancel() }
+
+// cancelEntry calls a running handler off.
+func (n *session) cancelEntry(id broker.ID) {
+	for _, l := range n.lanes {
+		l.Cancel(id)
+	}
+}
+
+// interrupted makes everything that claims wait until all have renewed.
+func (n *session) interrupted() {
+	d := lease.Caution(n.sub.minIdle)
+	n.sweeper.Caution(d)
+	if n.reader != nil {
+		n.reader.Caution(d)
+	}
+}
+
+// run works until ctx is done or the session is stopped, then drains.
+func (n *session) run(ctx context.Context) {
+	reading, cancel := context.WithCancel(ctx)
+	n.cancel = cancel
+	n.sub.session.Store(n)
+	defer cancel()
+	work := context.WithoutCancel(ctx)
+	handling, stopHandlers := context.WithCancel(work)
+	settling, stopSettling := context.WithCancel(work)
+	keeping, stopKeeping := context.WithCancel(work)
+	defer stopHandlers()
+	defer stopSettling()
+	defer stopKeeping()
+
+	var input, lanes, settler, keeper sync.WaitGroup
+	keeper.Go(func() { n.keeper.Run(keeping) })
+	settler.Go(func() { n.settler.Run(settling) })
+	for _, l := range n.lanes {
+		lanes.Go(func() { l.Run(handling) })
+	}
+	input.Go(func() { n.sweeper.Run(reading) })
+	if n.reader != nil {
+		input.Go(func() {
+			if err := n.reader.Run(reading); err != nil {
+				n.sub.fail(err)
+			}
+			cancel()
+		})
+	} else {
+		n.sub.begin()
+	}
+	<-reading.Done()
+	n.draining.Store(true)
+	// The timer of the clock ends what does not end by itself.
+	timeout := n.sub.engine.cfg.Pipeline.DrainTimeout
+	handlers := n.sub.engine.cfg.Clock.AfterFunc(timeout, stopHandlers)
+	settles := n.sub.engine.cfg.Clock.AfterFunc(timeout+settleGrace, stopSettling)
+	defer handlers.Stop()
+	defer settles.Stop()
+	input.Wait()
+	for _, l := range n.lanes {
+		l.Close()
+	}
+	lanes.Wait()
+	close(n.settler.In())
+	settler.Wait()
+	stopKeeping()
+	keeper.Wait()
+	if ctx.Err() != nil {
+		n.sub.left.Add(int64(n.settler.Left() + n.held.Count()))
+	}
+	n.leave(work)
+}
+
+// leave gives the name up. What is still pending under it is found by the
+// slot's next holder, or claimed.
+func (n *session) leave(ctx context.Context) {
+	c := n.sub.engine.cfg
+	call, cancel := context.WithCancel(ctx)
+	defer cancel()
+	timer := c.Clock.AfterFunc(settleGrace, cancel)
+	defer timer.Stop()
+	if n.sub.engine.server.Down() {
+		return // the lease runs out by itself
+	}
+	_, _ = c.Broker.RemoveConsumer(call, n.owner)
+	_ = c.Broker.ReleaseSlot(call, n.slot, n.number)
+}
+
+// idle reports whether nothing runs and everything waits for entries or time.
+func (n *session) idle() bool {
+	return n.held.Count() == 0 && n.sweeper.Waiting() && (n.reader == nil || n.reader.Waiting())
+}

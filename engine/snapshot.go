@@ -1,0 +1,114 @@
+package engine
+
+import (
+	"maps"
+	"sync"
+
+	"pipeline/engine/observe"
+)
+
+// Snapshot is the state of an engine at one moment.
+type Snapshot struct {
+	// Server is what the server said of itself; empty before it was reached.
+	Software, Version string
+	// ServerUp is false while the server is away.
+	ServerUp      bool
+	Subscriptions []SubscriptionSnapshot
+}
+
+// SubscriptionSnapshot is the state of one subscription.
+type SubscriptionSnapshot struct {
+	Label string
+	// Consumer is its name on the server, empty while it has none.
+	Consumer string
+	// Held entries are queued, running, or finished and not yet settled.
+	Held int
+	// Parked entries wait here for their time.
+	Parked int
+	// Settled counts outcomes by their result since the start.
+	Settled map[observe.Result]int64
+	// Dead counts the dead letters among them.
+	Dead int64
+	// Err is why the subscription failed for good, or nil.
+	Err error
+}
+
+// Snapshot looks at the engine. It costs the server nothing.
+func (e *Engine) Snapshot() Snapshot {
+	snap := Snapshot{ServerUp: !e.server.Down()}
+	select {
+	case <-e.ready:
+		snap.Software, snap.Version = e.features.Software, e.features.Version
+	default:
+	}
+	for _, s := range e.subs {
+		sub := SubscriptionSnapshot{Label: s.spec.Label, Err: s.failure()}
+		sub.Settled, sub.Dead = s.counts.get()
+		if n := s.session.Load(); n != nil {
+			sub.Consumer, sub.Held, sub.Parked = n.owner.Consumer, n.held.Count(), n.parked.Len()
+		}
+		snap.Subscriptions = append(snap.Subscriptions, sub)
+	}
+	return snap
+}
+
+// Idle reports whether every subscription waits for entries or for time, with
+// nothing running and nothing unsettled. An entry that arrives at this very
+// moment may be missed: compare the broker's own count of waiting reads with
+// Readers to be certain.
+func (e *Engine) Idle() bool {
+	for _, s := range e.subs {
+		n := s.session.Load()
+		if s.failure() == nil && (n == nil || !n.idle()) {
+			return false
+		}
+	}
+	return true
+}
+
+// Readers is how many reads wait at the broker while the engine is idle.
+func (e *Engine) Readers() int {
+	readers := 0
+	for _, s := range e.subs {
+		if s.failure() == nil && (s.spec.Claim == nil || !s.spec.Claim.Only) {
+			readers++
+		}
+	}
+	return readers
+}
+
+// counts counts outcomes. It is safe for concurrent use.
+type counts struct {
+	mu      sync.Mutex
+	results map[observe.Result]int64
+	dead    int64
+}
+
+func (c *counts) add(outcomes []observe.Outcome) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.results == nil {
+		c.results = make(map[observe.Result]int64)
+	}
+	for i := range outcomes {
+		c.results[outcomes[i].Result]++
+		if outcomes[i].Dead {
+			c.dead++
+		}
+	}
+}
+
+func (c *counts) get() (map[observe.Result]int64, int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.results), c.dead
+}
+
+// settled counts outcomes that were written and passes them on.
+func (s *subscription) settled(outcomes []observe.Outcome) {
+	if len(outcomes) == 0 {
+		return
+	}
+	s.counts.add(outcomes)
+	s.engine.cfg.Observer.Settled(s.spec, outcomes)
+}
