@@ -142,10 +142,25 @@ func (c *cursor) id() (broker.ID, error) {
 	return id, nil
 }
 
-// parseID reads an id in the form in which a server writes it.
+// parseID reads an id in the form in which a server writes it. Times have 13
+// digits and sequence numbers few, so that overflow is left to the slow way.
 func parseID(s string) (broker.ID, bool) {
-	id, err := broker.ParseID(s)
-	return id, err == nil
+	var parts [2]uint64
+	part, digits := 0, 0
+	for i := range len(s) {
+		d := s[i] - '0'
+		switch {
+		case d <= 9 && digits < 19:
+			parts[part] = parts[part]*10 + uint64(d)
+			digits++
+		case s[i] == '-' && part == 0 && digits > 0:
+			part, digits = 1, 0
+		default:
+			id, err := broker.ParseID(s)
+			return id, err == nil
+		}
+	}
+	return broker.ID{Ms: parts[0], Seq: parts[1]}, digits > 0
 }
 
 // ids reads an array of entry ids; nil counts as none.

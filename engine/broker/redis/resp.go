@@ -50,8 +50,32 @@ func (c *cursor) head() (kind byte, rest string, err error) {
 	return kind, rest, nil
 }
 
+// short reads a line of the given kind with a small number in it, which is what
+// nearly every line of a batch is. Anything else it leaves to head.
+func (c *cursor) short(kind byte) (n int64, ok bool) {
+	text := c.text[c.at:]
+	if len(text) == 0 || text[0] != kind {
+		return 0, false
+	}
+	for i := 1; i < len(text)-1 && i < 18; i++ {
+		d := text[i] - '0'
+		if d > 9 {
+			if i == 1 || text[i] != '\r' || text[i+1] != '\n' {
+				return 0, false
+			}
+			c.at += i + 2
+			return n, true
+		}
+		n = n*10 + int64(d)
+	}
+	return 0, false
+}
+
 // array reads the head of an array and returns its length, -1 for nil.
 func (c *cursor) array() (int, error) {
+	if n, ok := c.short('*'); ok {
+		return c.room(n)
+	}
 	kind, rest, err := c.head()
 	if err != nil {
 		return 0, err
@@ -69,7 +93,13 @@ func (c *cursor) array() (int, error) {
 	default:
 		return 0, c.fail("array")
 	}
-	if n > 0 && 3*n > int64(c.left()) { // the shortest element is a line of three bytes
+	return c.room(n)
+}
+
+// room checks that so many elements can follow: the shortest is a line of
+// three bytes.
+func (c *cursor) room(n int64) (int, error) {
+	if n > int64(c.left()/3) {
 		return 0, c.fail("room for the array")
 	}
 	return int(n), nil
@@ -77,6 +107,9 @@ func (c *cursor) array() (int, error) {
 
 // bulk reads a string; present is false for nil.
 func (c *cursor) bulk() (s string, present bool, err error) {
+	if n, ok := c.short('$'); ok {
+		return c.take(n)
+	}
 	kind, rest, err := c.head()
 	switch {
 	case err != nil:
@@ -91,14 +124,22 @@ func (c *cursor) bulk() (s string, present bool, err error) {
 	return "", false, c.fail("string")
 }
 
-// sized reads n bytes and the line end after them.
+// sized reads a string whose length has been read.
 func (c *cursor) sized(length string) (s string, present bool, err error) {
 	n, ok := number(length)
 	if ok && n == -1 {
 		return "", false, nil
 	}
-	if !ok || n < 0 || n > int64(c.left()-2) {
+	if !ok || n < 0 {
 		return "", false, c.fail("string length")
+	}
+	return c.take(n)
+}
+
+// take reads n bytes and the line end after them.
+func (c *cursor) take(n int64) (s string, present bool, err error) {
+	if n > int64(c.left()-2) {
+		return "", false, c.fail("room for the string")
 	}
 	end := c.at + int(n)
 	if c.text[end] != '\r' || c.text[end+1] != '\n' {
@@ -111,6 +152,9 @@ func (c *cursor) sized(length string) (s string, present bool, err error) {
 
 // integer reads a number; a server may send it as text.
 func (c *cursor) integer() (int64, error) {
+	if n, ok := c.short(':'); ok {
+		return n, nil
+	}
 	kind, rest, err := c.head()
 	if err != nil {
 		return 0, err
