@@ -81,7 +81,7 @@ func (l *loader) checkTimeout(s *builtSub) {
 func (l *loader) checkDeadLetter(g *builtGroup) {
 	d := g.node.one("dead_letter")
 	if d == nil {
-		if g.spec.Stream != nil {
+		if g.spec.Stream != nil && !l.excused["dead_letter"] {
 			l.add(diag.Warning, diag.NoDeadLetter, l.header(g.node), fmt.Sprintf("group %q has no dead_letter block", g.node.label),
 				fmt.Sprintf("Dead letters go to %s, which is never trimmed. Name a stream: dead_letter { to = stream.name }.", g.spec.DeadLetter.Name))
 		}
@@ -159,7 +159,7 @@ func (l *loader) checkClaims(g *builtGroup, subs []*builtSub) {
 				"They take over each other's entries: the shorter one decides for all. Use one value.").Relate(first.rng, "min_idle is "+text(first.dur)+" here")
 		}
 	}
-	if len(subs) > 0 && !claims && !g.node.bad {
+	if len(subs) > 0 && !claims && !g.node.bad && !l.excused["claim"] {
 		l.add(diag.Notice, diag.NoClaim, l.header(subs[0].node), fmt.Sprintf("no subscription of group %q takes over pending entries", g.node.label),
 			"Entries of a crashed worker stay pending until a worker of the same slot starts again, or for ever. Add claim { min_idle = \"30s\" }.").
 			Relate(l.header(g.node), "the group is declared here")

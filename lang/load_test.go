@@ -11,8 +11,8 @@ import (
 	"pipeline/lang/diag"
 )
 
-// text renders a report for comparison.
-func text(t *testing.T, r *diag.Report) string {
+// render renders a report for comparison.
+func render(t *testing.T, r *diag.Report) string {
 	t.Helper()
 	var b strings.Builder
 	if err := r.WriteText(&b, diag.TextOptions{}); err != nil {
@@ -24,10 +24,10 @@ func text(t *testing.T, r *diag.Report) string {
 func TestLoadPayments(t *testing.T) {
 	p, r := lang.Load(os.DirFS("../examples"), "payments.hcl", lang.Options{})
 	if p == nil {
-		t.Fatalf("payments.hcl does not load:\n%s", text(t, r))
+		t.Fatalf("payments.hcl does not load:\n%s", render(t, r))
 	}
 	if got := r.All(); len(got) > 1 {
-		t.Errorf("more than one thing to say about the example:\n%s", text(t, r))
+		t.Errorf("more than one thing to say about the example:\n%s", render(t, r))
 	}
 	subs := p.Subscriptions()
 	if len(subs) != 2 || subs[0].Label != "post_payment" || subs[1].Label != "screen_payment" {
@@ -60,7 +60,7 @@ func TestLoadPayments(t *testing.T) {
 func TestLoadPaymentsBefore84(t *testing.T) {
 	p, r := lang.Load(os.DirFS("../examples"), "payments.hcl", lang.Options{Vars: map[string]string{"before_8_4": "true"}})
 	if p == nil {
-		t.Fatalf("payments.hcl does not load:\n%s", text(t, r))
+		t.Fatalf("payments.hcl does not load:\n%s", render(t, r))
 	}
 	var labels []string
 	for _, s := range p.Subscriptions() {

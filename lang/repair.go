@@ -2,12 +2,10 @@ package lang
 
 import (
 	"bytes"
-	"fmt"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"pipeline/lang/diag"
-	"pipeline/lang/eval"
 )
 
 // repairer reports mistakes of writing that hcl's parser misunderstands, and
@@ -19,66 +17,81 @@ type repairer struct {
 	f      *file
 	text   []byte
 	tokens hclsyntax.Tokens
-	// fatal: what is left cannot be parsed sensibly.
-	fatal bool
+	// broken: what is left cannot be parsed sensibly.
+	broken bool
 }
 
 // repair mends what it can; ok is false when parsing makes no sense.
 func (l *loader) repair(f *file, tokens hclsyntax.Tokens) (text []byte, ok bool) {
 	r := &repairer{l: l, f: f, text: bytes.Clone(f.src.Text), tokens: tokens}
-	for _, pass := range []func(){r.units} {
+	for _, pass := range []func(){r.byteOrderMark, r.characters, r.quotes, r.strings, r.units, r.statements} {
 		pass()
-		if r.fatal {
+		if r.broken {
 			return nil, false
 		}
 	}
 	return r.text, true
 }
 
+// mended lexes the text again after a pass has changed it, and checks it
+// again: a repair could turn text into code.
+func (r *repairer) mended() {
+	r.tokens = lex(r.text, r.f.name)
+	if !r.l.guard(r.f.src, r.tokens) {
+		r.broken = true
+	}
+}
+
+// from and to are the offsets of a token.
+func from(t hclsyntax.Token) int { return t.Range.Start.Byte }
+func to(t hclsyntax.Token) int   { return t.Range.End.Byte }
+
 // fail reports a problem between two tokens, inclusive.
-func (r *repairer) fail(code diag.Code, from, to int, summary, detail string) *diag.Diagnostic {
-	return r.l.fail(code, r.span(from, to), summary, detail)
+func (r *repairer) fail(code diag.Code, first, last int, summary, detail string) *diag.Diagnostic {
+	return r.l.fail(code, r.span(first, last), summary, detail)
 }
 
 // span is the range from one token to another, inclusive.
-func (r *repairer) span(from, to int) diag.Range {
-	return r.f.src.Range(r.tokens[from].Range.Start.Byte, r.tokens[to].Range.End.Byte)
+func (r *repairer) span(first, last int) diag.Range {
+	return r.f.src.Range(from(r.tokens[first]), to(r.tokens[last]))
+}
+
+// source is the text of the file from one token to another, inclusive.
+func (r *repairer) source(first, last int) string {
+	return string(r.f.src.Text[from(r.tokens[first]):to(r.tokens[last])])
 }
 
 // put writes over the text at an offset.
 func (r *repairer) put(offset int, s string) { copy(r.text[offset:], s) }
 
-// poison marks a piece whose repaired value is not what is meant.
-func (r *repairer) poison(start, end int) { r.f.poison = append(r.f.poison, span{start, end}) }
-
-// units finds numbers with a unit and no quotes: 30s, 16MiB, 30 s.
-func (r *repairer) units() {
-	for i := 0; i+1 < len(r.tokens); i++ {
-		number, word := r.tokens[i], r.tokens[i+1]
-		if number.Type != hclsyntax.TokenNumberLit || word.Type != hclsyntax.TokenIdent {
-			continue
-		}
-		start, end := number.Range.Start.Byte, word.Range.End.Byte
-		adjacent := number.Range.End.Byte == word.Range.Start.Byte
-		value := string(number.Bytes) + string(word.Bytes)
-		if !adjacent && !isUnit(string(word.Bytes)) {
-			continue
-		}
-		rng := r.f.src.Range(start, end)
-		d := r.l.fail(diag.UnquotedValue, rng, fmt.Sprintf("%s stands without quotes", r.f.src.Text[start:end]), "Durations and sizes are strings with a unit.")
-		quoted := fmt.Sprintf("%q", value)
-		d.Suggest(value).Edit(rng, quoted)
-		for at := start; at < end; at++ {
-			r.text[at] = '0'
-		}
-		r.text[start] = '1'
-		r.poison(start, end)
+// blank writes spaces over a piece of the text.
+func (r *repairer) blank(start, end int) {
+	for i := start; i < end; i++ {
+		r.text[i] = ' '
 	}
 }
 
-// isUnit reports whether a word is a unit, or what people write for one.
-func isUnit(word string) bool {
-	_, durationErr := eval.ParseDuration("1" + word)
-	_, sizeErr := eval.ParseSize("1" + word)
-	return durationErr == nil || sizeErr == nil
+// breakLine puts a line break into the white space before a token; false when
+// there is none.
+func (r *repairer) breakLine(token int) bool {
+	at := from(r.tokens[token]) - 1
+	if at < 0 || r.text[at] != ' ' && r.text[at] != '\t' && r.text[at] != ',' && r.text[at] != ';' {
+		return false
+	}
+	r.text[at] = '\n'
+	return true
+}
+
+// poison marks a piece whose repaired value is not what is meant.
+func (r *repairer) poison(start, end int) { r.f.poison = append(r.f.poison, span{start, end}) }
+
+// line is the line a token starts on.
+func (r *repairer) line(token int) int { return r.tokens[token].Range.Start.Line }
+
+// kind is the type of a token; beyond the last one it is the end of the file.
+func (r *repairer) kind(token int) hclsyntax.TokenType {
+	if token >= len(r.tokens) {
+		return hclsyntax.TokenEOF
+	}
+	return r.tokens[token].Type
 }

@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"fmt"
 	"strings"
 	"unicode"
 
@@ -77,9 +78,30 @@ func (l *loader) syntaxProblems(f *file, diags hcl.Diagnostics) bool {
 		if !known {
 			m = message{diag.Syntax, lowerFirst(d.Summary), d.Detail}
 		}
-		l.fail(m.code, rng, m.summary, m.detail)
+		if !l.wordOperator(f, rng) {
+			l.fail(m.code, rng, m.summary, m.detail)
+		}
 	}
 	return ok
+}
+
+// wordOperators are operators of other languages, and ours.
+var wordOperators = map[string]string{"and": "&&", "or": "||", "AND": "&&", "OR": "||", "not": "!", "is": "==", "=": "==", "<>": "!=", "&": "&&", "|": "||"}
+
+// wordOperator reports an operator of another language, where hcl sees only
+// that a line goes on.
+func (l *loader) wordOperator(f *file, rng diag.Range) bool {
+	word := string(f.src.Text[rng.Start.Byte:rng.End.Byte])
+	ours, ok := wordOperators[word]
+	switch {
+	case ok:
+		l.fail(diag.Syntax, rng, fmt.Sprintf("there is no operator %s", word), "Conditions are joined with &&, || and !, and compared with == and !=.").Suggest(ours).Edit(rng, ours)
+	case word == "$":
+		l.fail(diag.InvalidCharacter, rng, "names are written without $", "Outside of a string, write entry.name or var.name; inside, ${var.name}.").Edit(rng, "")
+	default:
+		return false
+	}
+	return true
 }
 
 // isFollowOn reports whether a problem is often the echo of an earlier one.

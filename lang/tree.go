@@ -108,13 +108,18 @@ func (l *loader) block(parent *node, f *file, block *hclsyntax.Block) {
 			return
 		}
 	}
+	if s.Variant != "" && s.Variant != label {
+		s = parent.schema.Block(s.Name, nearLabel(label, s.Labels[0].Allowed))
+	}
 	n := &node{schema: s, file: f, block: block, parent: parent, label: label, args: map[string]*hclsyntax.Attribute{}}
 	if !l.labels(n) {
 		n.bad = true
 	}
 	parent.blocks = append(parent.blocks, n)
 	l.body(n, f, block.Body)
-	l.multiplicity(n, l.header(n))
+	if n.schema.Variant == "" || !n.bad {
+		l.multiplicity(n, l.header(n))
+	}
 }
 
 // header is the first line of a block: its type and labels.

@@ -205,7 +205,11 @@ func (l *loader) misplaced(n *node, name string, rng diag.Range, p place, arg *s
 	if p.distance > 1 || n.block == nil {
 		detail = fmt.Sprintf("Move it there: %s.", strings.Join(p.path, " → "))
 	}
-	d := l.fail(diag.MisplacedArgument, rng, fmt.Sprintf("%s belongs inside the %s block", what, p.block.Name), detail)
+	home := p.block.Name
+	if p.block.Variant != "" {
+		home = fmt.Sprintf("%s %q", p.block.Name, p.block.Variant)
+	}
+	d := l.fail(diag.MisplacedArgument, rng, fmt.Sprintf("%s belongs inside the %s block", what, home), detail)
 	if arg.Name != name {
 		d.Suggest(arg.Name)
 	}
