@@ -65,20 +65,16 @@ func (n *session) predecessors() string { return n.slot.Base + "-" + strconv.Ito
 
 func (n *session) build() {
 	s, cfg := n.sub, n.sub.engine.cfg
-	within := s.spec.Block
-	if s.spec.Claim == nil {
-		within = -1 // nobody else brings its waiting entries back
-	}
 	n.settler = &settle.Settler{
 		Broker: cfg.Broker, Owner: n.owner, Clock: cfg.Clock, Server: s.engine.server, Held: n.held, Waits: &n.waits,
-		Parked: n.parked, ParkWithin: within, Settled: s.settled, Event: s.event, Fatal: s.fail,
+		Parked: n.parked, Settled: s.settled, Event: s.event, Fatal: s.fail,
 	}
 	n.settler.Init()
 	for range s.spec.Workers.Count {
 		n.lanes = append(n.lanes, lane.New(cfg.Clock, s.runner(n.owner.Consumer), n.settler.In(), &n.draining))
 	}
 	dispatch := &reader.Dispatcher{
-		Broker: cfg.Broker, Owner: n.owner, Clock: cfg.Clock, Held: n.held, Parked: n.parked, ParkWithin: within,
+		Broker: cfg.Broker, Owner: n.owner, Clock: cfg.Clock, Held: n.held, Parked: n.parked, Park: s.spec.Claim == nil,
 		MinIdle: s.minIdle, MaxAttempts: s.spec.Retry.MaxAttempts, Lanes: n.lanes, Prepare: s.plan.Prepare, Event: s.event,
 	}
 	n.sweeper = n.newSweeper(dispatch)

@@ -99,8 +99,10 @@ type Action struct {
 	Verb Verb
 	// Publish belongs to Step.
 	Publish []broker.Add
-	// Wait belongs to Wait.
+	// Wait belongs to Wait. Park: this consumer runs the entry again itself when
+	// it is due.
 	Wait broker.Wait
+	Park bool
 }
 
 // Redelivered reports whether the entry was delivered before, so that there

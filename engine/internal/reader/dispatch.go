@@ -24,9 +24,9 @@ type Dispatcher struct {
 	Clock  clock.Clock
 	Held   *batch.Held
 	Parked *retry.Parked
-	// ParkWithin is how soon an entry must be due to be run by this consumer
-	// itself; negative means always.
-	ParkWithin time.Duration
+	// Park: entries that are not due are run by this consumer itself when they
+	// are, because nobody claims for it.
+	Park bool
 	// MinIdle is the group's, MaxAttempts the subscription's.
 	MinIdle     time.Duration
 	MaxAttempts int
@@ -195,7 +195,7 @@ func (d *Dispatcher) admit(ctx context.Context, again []broker.Delivery) ([]cand
 		case broker.Exhausted:
 			run = append(run, candidate{delivery: e, used: used, exhausted: true, past: a.Record.Error})
 		case broker.NotDue:
-			if d.ParkWithin < 0 || a.Remaining <= d.ParkWithin {
+			if d.Park {
 				d.Parked.Add(e.ID, now.Add(a.Remaining))
 			}
 		case broker.Lost:

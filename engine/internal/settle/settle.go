@@ -40,10 +40,8 @@ type Settler struct {
 	Held   *batch.Held
 	// Waits is held while entries are put back: see lease.Keeper.
 	Waits *sync.Mutex
-	// Parked receives entries that this consumer runs again itself when due:
-	// those that wait for at most ParkWithin, or all when it is negative.
-	Parked     *retry.Parked
-	ParkWithin time.Duration
+	// Parked receives entries that this consumer runs again itself when due.
+	Parked *retry.Parked
 	// Settled is told of what was written, Event of what is unusual. Fatal is
 	// told of an error that does not pass; entries then stay pending.
 	Settled func([]observe.Outcome)
@@ -250,7 +248,7 @@ func (s *Settler) judge(res broker.SettleResult) {
 		switch {
 		case res.Waits[i] == broker.NotOwned:
 			s.stale(it)
-		case wait.Timed && (s.ParkWithin < 0 || wait.After <= s.ParkWithin):
+		case it.Action.Park:
 			s.Parked.Add(it.Delivery.ID, now.Add(wait.After))
 		}
 	}

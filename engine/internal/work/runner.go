@@ -193,14 +193,26 @@ func (r *Runner) askedRetry(it *batch.Item, said *outcome.Outcome) {
 	default:
 		wait = claim.MinIdle
 	}
-	it.Action = batch.Action{Verb: batch.Wait, Wait: r.wait(it, wait)}
+	it.Action = r.wait(it, wait)
 	it.Action.Wait.Asked = true
 	it.Action.Wait.Error = said.Reason
 }
 
-// wait puts an item back for d.
-func (r *Runner) wait(it *batch.Item, d time.Duration) broker.Wait {
-	return broker.Wait{ID: it.Delivery.ID, Timed: true, After: d, MinIdle: r.minIdle}
+// ParkSlack is how much later than its due time a parked entry may be claimed.
+// The consumer that parked it takes it when it is due, alone; only if that one
+// is gone does a claim bring it.
+const ParkSlack = 500 * time.Millisecond
+
+// wait puts an item back for d. Where somebody claims, only short waits are
+// parked: a claim brings the others, and nothing of them stays in memory.
+func (r *Runner) wait(it *batch.Item, d time.Duration) batch.Action {
+	s := r.plan.sub
+	a := batch.Action{Verb: batch.Wait, Wait: broker.Wait{ID: it.Delivery.ID, Timed: true, After: d, MinIdle: r.minIdle}}
+	if s.Claim == nil || d <= s.Block && d+ParkSlack <= r.minIdle {
+		a.Park = true
+		a.Wait.MinIdle = max(0, r.minIdle-ParkSlack)
+	}
+	return a
 }
 
 // fail handles a failed attempt: the entry waits by the policy, or is buried
@@ -219,7 +231,7 @@ func (r *Runner) fail(it *batch.Item, f *outcome.Failure) {
 		r.bury(it, codec.ReasonExpired, f.Message)
 	default:
 		out.After, out.HasAfter = retry.Delay(&s.Retry, attempt, rand.Float64()), true
-		it.Action = batch.Action{Verb: batch.Wait, Wait: r.wait(it, out.After)}
+		it.Action = r.wait(it, out.After)
 		it.Action.Wait.Error = f.Message
 	}
 }
@@ -237,7 +249,7 @@ func (r *Runner) invalid(it *batch.Item) {
 	case spec.PolicyRetry:
 		if it.Used+1 < s.Retry.MaxAttempts {
 			out.After, out.HasAfter = retry.Delay(&s.Retry, it.Used+1, rand.Float64()), true
-			it.Action = batch.Action{Verb: batch.Wait, Wait: r.wait(it, out.After)}
+			it.Action = r.wait(it, out.After)
 			it.Action.Wait.Error = out.Error
 			return
 		}
