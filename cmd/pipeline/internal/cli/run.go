@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"pipeline/cmd/pipeline/internal/build"
+	"pipeline/cmd/pipeline/internal/view"
+	"pipeline/engine"
+	"pipeline/engine/broker"
+	"pipeline/engine/spec"
+)
+
+// runFlags are the flags of run.
+type runFlags struct {
+	watch bool
+	level string
+}
+
+func (a *app) runCommand() *cobra.Command {
+	var flags runFlags
+	cmd := &cobra.Command{
+		Use:   "run PATH",
+		Short: "Run a pipeline on its server until a signal",
+		Long: "run consumes until SIGINT or SIGTERM. The first signal drains: nothing more is read, what has not started is\n" +
+			"handed back, running handlers get the pipeline's drain_timeout. The second stops at once.\n" +
+			"A server that is away, at the start or later, is waited for. Logs go to stderr.",
+		Args: onePath,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd, args[0], flags) },
+	}
+	cmd.Flags().BoolVar(&flags.watch, "watch", false, "take handler scripts that change; one that does not compile keeps the old code")
+	cmd.Flags().StringVar(&flags.level, "log-level", "info", "log from this `LEVEL` on: debug, info, warn, error")
+	return cmd
+}
+
+func (a *app) run(cmd *cobra.Command, path string, flags runFlags) error {
+	if err := oneOf(cmd, "log-level", flags.level, "debug", "info", "warn", "error"); err != nil {
+		return err
+	}
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(flags.level)); err != nil {
+		return usage(cmd, "--log-level: %v", err)
+	}
+	p, err := a.load(cmd, path)
+	if err != nil {
+		return err
+	}
+	if err := needsServer(cmd, p); err != nil {
+		return err
+	}
+	server, err := a.openServer(p)
+	if err != nil {
+		return err
+	}
+	a.view.Live()
+	err = a.consume(cmd.Context(), p, server, a.view.Logger(level), flags.watch)
+	return errors.Join(err, server.Close())
+}
+
+// consume runs the pipeline on the server until a signal.
+func (a *app) consume(ctx context.Context, p *spec.Pipeline, server broker.Broker, log *slog.Logger, watch bool) error {
+	handlers, err := build.Compile(p, build.LogHost(log))
+	if err != nil {
+		return err
+	}
+	eng, err := engine.New(engine.Config{
+		Pipeline: p, Broker: server, Handlers: handlers.ByLabel(), Clock: a.clock, Logger: log,
+	})
+	if err != nil {
+		return fail(exitUsage, "not_available", err.Error())
+	}
+	ctx, stop := a.untilSignal(ctx, func(s os.Signal) {
+		log.Info("stopping: what runs is finished, the rest is handed back; a second signal stops at once",
+			slog.String("event", "process.stopping"), slog.String("signal", s.String()))
+	})
+	defer stop()
+	if watch {
+		w, err := a.watchScripts(p, handlers, logReload(eng, log))
+		if err != nil {
+			return err
+		}
+		defer w.close()
+	}
+	log.Info("started", slog.String("event", "process.started"), slog.String("pipeline", p.Name), slog.String("version", p.Version))
+	err = eng.Run(ctx)
+	logStopped(log, eng.Snapshot())
+	return errors.Join(err, handlers.Close())
+}
+
+// logStopped says once, for each subscription, what it has settled.
+func logStopped(log *slog.Logger, snap engine.Snapshot) {
+	for _, s := range snap.Subscriptions {
+		counts := make([]any, 0, len(s.Settled))
+		for _, r := range view.Results() {
+			if n := s.Settled[r]; n > 0 {
+				counts = append(counts, slog.Int64(string(r), n))
+			}
+		}
+		log.Info("stopped", slog.String("event", "subscription.stopped"), slog.String("subscription", s.Label), slog.Group("settled", counts...))
+	}
+}
+
+// logReload takes new code into a running engine and logs it.
+func logReload(eng *engine.Engine, log *slog.Logger) reload {
+	return reload{
+		replace: eng.Replace,
+		refused: func(h *spec.Handler, err error) {
+			log.Error("the script was not taken, the code before runs on", slog.String("event", "handler.refused"),
+				slog.String("handler", h.Label), slog.String("error", err.Error()))
+		},
+	}
+}

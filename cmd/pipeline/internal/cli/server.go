@@ -1,0 +1,17 @@
+package cli
+
+import (
+	"pipeline/cmd/pipeline/internal/build"
+	"pipeline/engine/broker"
+	"pipeline/engine/spec"
+)
+
+// openServer opens the server that the pipeline names; it connects when it is
+// used first.
+func (a *app) openServer(p *spec.Pipeline) (broker.Broker, error) {
+	server, err := build.OpenRedis(p.Broker, a.clock)
+	if err != nil {
+		return nil, fail(exitUsage, "invalid_broker", "broker \"redis\": "+err.Error())
+	}
+	return server, nil
+}

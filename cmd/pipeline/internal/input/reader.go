@@ -1,0 +1,206 @@
+package input
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"pipeline/engine/outcome"
+	"pipeline/engine/spec"
+	"pipeline/engine/value"
+	"pipeline/lang/diag"
+)
+
+// Record is one line that can be used.
+type Record struct {
+	// Line is its number, from 1.
+	Line   int
+	Stream *spec.Stream
+	// Body is the decoded body, valid until the next Next. Raw is the same as it
+	// is written in the file where it stands there alone, else "".
+	Body value.Value
+	Raw  string
+	// Key is the partition key, when HasKey.
+	Key    string
+	HasKey bool
+	// Headers are those of the envelope, in its order.
+	Headers []outcome.Header
+}
+
+// BadLine is a line that cannot be used.
+type BadLine struct {
+	Line int
+	// Column is 0 when the problem is the whole line.
+	Column  int
+	Problem string
+	// Suggestion is the word that was probably meant, or "".
+	Suggestion string
+}
+
+// Error is the problem with its line.
+func (b *BadLine) Error() string { return fmt.Sprintf("line %d: %s", b.Line, b.Problem) }
+
+// Reader reads records. It is not safe for concurrent use.
+type Reader struct {
+	lines    *lines
+	pipeline *spec.Pipeline
+	target   *spec.Stream
+	arena    value.Arena
+}
+
+// NewReader reads entries for streams of p. With a target each line is a body
+// for it, without one an envelope.
+func NewReader(r io.Reader, p *spec.Pipeline, target *spec.Stream) *Reader {
+	return &Reader{lines: newLines(r), pipeline: p, target: target}
+}
+
+// Offset is how many bytes were consumed so far.
+func (r *Reader) Offset() int64 { return r.lines.read }
+
+// Next reads the next record into rec. It returns io.EOF at the end, a *BadLine
+// for a line that cannot be used, after which reading goes on, and any other
+// error when the file cannot be read further. Empty lines are passed over.
+func (r *Reader) Next(rec *Record) error {
+	for {
+		line, err := r.lines.next()
+		switch {
+		case errors.Is(err, errTooLong):
+			return &BadLine{Line: r.lines.number, Problem: err.Error() + "; it was skipped"}
+		case err != nil:
+			return err
+		}
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			return r.record(rec, string(line))
+		}
+	}
+}
+
+func (r *Reader) record(rec *Record, line string) error {
+	r.arena.Reset()
+	*rec = Record{Line: r.lines.number, Headers: rec.Headers[:0]}
+	v, err := value.ParseJSON(line, &r.arena)
+	if err != nil {
+		return r.notJSON(err)
+	}
+	if r.target != nil {
+		rec.Stream, rec.Body, rec.Raw = r.target, v, line
+		return nil
+	}
+	return r.envelope(rec, &v)
+}
+
+func (r *Reader) notJSON(err error) error {
+	bad := &BadLine{Line: r.lines.number, Problem: err.Error()}
+	if syntax, ok := errors.AsType[*value.SyntaxError](err); ok {
+		bad.Column = syntax.Column
+		bad.Problem = "not JSON: expected " + syntax.Expected + ", found " + syntax.Found
+	}
+	return bad
+}
+
+func (r *Reader) bad(format string, args ...any) *BadLine {
+	return &BadLine{Line: r.lines.number, Problem: fmt.Sprintf(format, args...)}
+}
+
+// members are what an envelope may hold.
+var members = []string{"stream", "entry", "key", "headers"}
+
+// envelope reads {"stream":…,"entry":…,"key":…,"headers":…}.
+func (r *Reader) envelope(rec *Record, v *value.Value) error {
+	if v.Kind() != value.Object {
+		return r.bad("the line is a JSON %s, not an envelope {\"stream\":…,\"entry\":…}; to read bodies, name their stream on the command line", v.Kind())
+	}
+	hasEntry := false
+	for i := range v.Items() {
+		m := &v.Items()[i]
+		var err error
+		switch m.Name() {
+		case "stream":
+			err = r.stream(rec, m)
+		case "entry":
+			rec.Body, hasEntry = *m, true
+		case "key":
+			rec.HasKey, rec.Key = true, m.Text()
+			if m.Kind() != value.String {
+				err = r.bad("key is a %s, not a string", m.Kind())
+			}
+		case "headers":
+			err = r.headers(rec, m)
+		default:
+			bad := r.bad("an envelope has no member %s; it has stream, entry, key and headers", value.Quote(m.Name()))
+			bad.Suggestion = diag.Nearest(m.Name(), members)
+			err = bad
+		}
+		if err != nil {
+			return err
+		}
+	}
+	switch {
+	case rec.Stream == nil:
+		return r.bad("the envelope does not name its stream")
+	case !hasEntry:
+		return r.bad("the envelope has no entry")
+	}
+	return nil
+}
+
+func (r *Reader) stream(rec *Record, m *value.Value) error {
+	if m.Kind() != value.String {
+		return r.bad("stream is a %s, not a string", m.Kind())
+	}
+	rec.Stream = FindStream(r.pipeline, m.Text())
+	if rec.Stream == nil {
+		bad := r.bad("the pipeline has no stream %s", value.Quote(m.Text()))
+		bad.Suggestion = diag.Nearest(m.Text(), StreamNames(r.pipeline))
+		return bad
+	}
+	return nil
+}
+
+func (r *Reader) headers(rec *Record, m *value.Value) error {
+	if m.Kind() != value.Object {
+		return r.bad("headers is a %s, not an object of strings", m.Kind())
+	}
+	for i := range m.Items() {
+		h := &m.Items()[i]
+		if h.Kind() != value.String {
+			return r.bad("header %s is a %s, not a string", value.Quote(h.Name()), h.Kind())
+		}
+		rec.Headers = append(rec.Headers, outcome.Header{Name: h.Name(), Value: h.Text()})
+	}
+	return nil
+}
+
+// FindStream returns the stream with the label or, where no label fits, with
+// the key on the server, or nil.
+func FindStream(p *spec.Pipeline, name string) *spec.Stream {
+	if s := p.Stream(name); s != nil {
+		return s
+	}
+	for _, s := range p.Streams {
+		if s.Name == name {
+			return s
+		}
+	}
+	return nil
+}
+
+// StreamNames are the labels of all streams.
+func StreamNames(p *spec.Pipeline) []string {
+	names := make([]string, len(p.Streams))
+	for i, s := range p.Streams {
+		names[i] = s.Label
+	}
+	return names
+}
+
+// Quoted lists names for a message: "a", "b".
+func Quoted(names []string) string {
+	quoted := make([]string, len(names))
+	for i, n := range names {
+		quoted[i] = value.Quote(n)
+	}
+	return strings.Join(quoted, ", ")
+}

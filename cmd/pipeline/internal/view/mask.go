@@ -1,0 +1,56 @@
+package view
+
+import (
+	"strings"
+
+	"pipeline/engine/value"
+)
+
+// masked stands for the value of a field that its stream declares sensitive.
+const masked = "(masked)"
+
+// mask replaces the fields of a body, which is JSON. A field is a path of
+// member names: "card.number". What cannot be read is not shown at all: it
+// might hold what must not be seen.
+func mask(body string, fields []string) string {
+	if len(fields) == 0 {
+		return body
+	}
+	v, err := value.ParseJSON(body, nil)
+	if err != nil {
+		return masked
+	}
+	for _, f := range fields {
+		v = maskPath(v, strings.Split(f, "."))
+	}
+	out, err := value.AppendJSON(nil, &v)
+	if err != nil {
+		return masked
+	}
+	return string(out)
+}
+
+// maskPath returns v with the member at path masked, in every element where
+// v is an array.
+func maskPath(v value.Value, path []string) value.Value {
+	if len(path) == 0 {
+		return value.NewString(masked).Named(v.Name())
+	}
+	if v.Kind() != value.Object && v.Kind() != value.Array {
+		return v
+	}
+	kids := make([]value.Value, v.Len())
+	for i, kid := range v.Items() {
+		switch {
+		case v.Kind() == value.Array:
+			kid = maskPath(kid, path)
+		case kid.Name() == path[0]:
+			kid = maskPath(kid, path[1:])
+		}
+		kids[i] = kid
+	}
+	if v.Kind() == value.Array {
+		return value.NewArray(kids).Named(v.Name())
+	}
+	return value.NewObject(kids).Named(v.Name())
+}

@@ -1,0 +1,122 @@
+package view
+
+import (
+	"strconv"
+	"time"
+
+	"pipeline/engine/observe"
+	"pipeline/engine/spec"
+)
+
+// Tally counts outcomes by subscription and result, and remembers the most that
+// a call used. It is not safe for concurrent use.
+type Tally struct {
+	subs []*spec.Subscription
+	rows map[*spec.Subscription]*tallyRow
+}
+
+type tallyRow struct {
+	counts       map[observe.Result]int64
+	slowest      time.Duration
+	instructions int64
+	bytes        int64
+}
+
+// NewTally counts for the enabled subscriptions of p.
+func NewTally(p *spec.Pipeline) *Tally {
+	t := &Tally{subs: p.Subscriptions(), rows: map[*spec.Subscription]*tallyRow{}}
+	for _, s := range t.subs {
+		t.rows[s] = &tallyRow{counts: map[observe.Result]int64{}}
+	}
+	return t
+}
+
+// Add counts an outcome.
+func (t *Tally) Add(sub *spec.Subscription, o *observe.Outcome) {
+	row := t.rows[sub]
+	if row == nil {
+		return
+	}
+	row.counts[o.Result]++
+	row.slowest = max(row.slowest, o.Elapsed)
+	row.instructions = max(row.instructions, o.Usage.Instructions)
+	row.bytes = max(row.bytes, o.Usage.Bytes)
+}
+
+// Of is how many outcomes of all subscriptions had the result.
+func (t *Tally) Of(r observe.Result) int64 {
+	var n int64
+	for _, row := range t.rows {
+		n += row.counts[r]
+	}
+	return n
+}
+
+// appendCounts appends the object of results that summaries have in JSON. The
+// ordinary results are always there, the others where they occurred.
+func (t *Tally) appendCounts(dst []byte) []byte {
+	return appendResultCounts(dst, t.Of)
+}
+
+func appendResultCounts(dst []byte, of func(observe.Result) int64) []byte {
+	dst = append(dst, '{')
+	first := true
+	for _, r := range results {
+		n := of(r)
+		if n == 0 && (r == observe.ResultForeignRetry || r == observe.ResultStale) {
+			continue
+		}
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+		dst = append(append(append(dst, '"'), r...), `":`...)
+		dst = strconv.AppendInt(dst, n, 10)
+	}
+	return append(dst, '}')
+}
+
+// table is the summary: a row for each subscription, a column for each result
+// that occurred.
+func (t *Tally) table() *table {
+	tab := &table{head: []string{"subscription"}, right: map[int]bool{}}
+	var shown []observe.Result
+	for _, r := range results {
+		if t.Of(r) > 0 {
+			shown = append(shown, r)
+			tab.right[len(tab.head)] = true
+			tab.head = append(tab.head, string(r))
+		}
+	}
+	for i := range 3 {
+		tab.right[len(tab.head)+i] = true
+	}
+	tab.head = append(tab.head, "slowest", "instructions", "memory")
+	for _, s := range t.subs {
+		tab.row(t.rows[s].cells(s, shown)...)
+	}
+	return tab
+}
+
+func (r *tallyRow) cells(s *spec.Subscription, shown []observe.Result) []cell {
+	cells := []cell{{s.Label, plain}}
+	total := int64(0)
+	for _, result := range shown {
+		n := r.counts[result]
+		total += n
+		c := cell{number(n), resultStyle(result)}
+		if n == 0 {
+			c.style = dim
+		}
+		cells = append(cells, c)
+	}
+	used := []string{"", "", ""}
+	if total > 0 && r.slowest > 0 {
+		used[0] = Duration(r.slowest)
+		used[1], used[2] = number(r.instructions), size(r.bytes)
+	}
+	for _, text := range used {
+		cells = append(cells, cell{text, plain})
+	}
+	return cells
+}

@@ -1,0 +1,20 @@
+// Command pipeline runs declared pipelines over Redis streams: it validates
+// them, tries them on files of entries, runs them with or without a server, and
+// shows what waits.
+package main
+
+import (
+	"os"
+
+	"pipeline/cmd/pipeline/internal/cli"
+)
+
+func main() {
+	os.Exit(cli.Main(cli.Process{
+		Args:   os.Args[1:],
+		Stdin:  os.Stdin,
+		Stdout: os.Stdout,
+		Stderr: os.Stderr,
+		Env:    os.LookupEnv,
+	}))
+}
