@@ -12,18 +12,14 @@ func (s *shape) check(v *value.Value) *InvalidError {
 		return nil
 	}
 	switch s.kind {
-	case spec.TypeString:
-		return s.checkKind(v, value.String)
-	case spec.TypeNumber:
-		return s.checkKind(v, value.Number)
-	case spec.TypeBool:
-		return s.checkKind(v, value.Bool)
+	case spec.TypeObject:
+		return s.checkObject(v)
 	case spec.TypeList:
 		return s.checkList(v)
 	case spec.TypeMap:
 		return s.checkMap(v)
 	}
-	return s.checkObject(v)
+	return s.checkKind(v, s.scalar)
 }
 
 func (s *shape) checkKind(v *value.Value, want value.Kind) *InvalidError {
@@ -77,6 +73,9 @@ func (s *shape) checkObject(v *value.Value) *InvalidError {
 		}
 		from = at + 1
 		m := &members[at]
+		if m.Kind() == a.scalar && a.scalar != value.Null {
+			continue
+		}
 		if a.optional && m.Kind() == value.Null {
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"pipeline/engine/spec"
@@ -103,12 +104,11 @@ func (e *Encoder) appendBody(dst []Field, body *value.Value) ([]Field, error) {
 // text is the body as it stands in the body field.
 func (e *Encoder) text(body *value.Value) (string, error) {
 	if e.codec == spec.CodecJSON {
-		var buf [512]byte
-		text, err := value.AppendJSON(buf[:0], body)
+		text, err := jsonText(body)
 		if err != nil {
-			return "", notEncodable(err)
+			return "", err
 		}
-		return string(text), nil
+		return text, nil
 	}
 	if body.Kind() != value.String {
 		return "", mismatch(fmt.Sprintf("a string, because the codec is %q", e.codec), kindName(body.Kind()))
@@ -117,6 +117,26 @@ func (e *Encoder) text(body *value.Value) (string, error) {
 		return "", mismatch("a text in UTF-8", "other bytes; codec \"bytes\" carries any")
 	}
 	return body.Text(), nil
+}
+
+// buffers are what bodies are built in.
+var buffers = sync.Pool{New: func() any { return new(make([]byte, 0, 512)) }}
+
+// maxBuffer is the largest buffer that is kept, in bytes.
+const maxBuffer = 64 << 10
+
+func jsonText(v *value.Value) (string, *InvalidError) {
+	buf := buffers.Get().(*[]byte)
+	out, err := value.AppendJSON((*buf)[:0], v)
+	text := string(out)
+	if cap(out) <= maxBuffer {
+		*buf = out
+		buffers.Put(buf)
+	}
+	if err != nil {
+		return "", notEncodable(err)
+	}
+	return text, nil
 }
 
 // appendFields appends a field for each member that is not null, in the byte
@@ -137,7 +157,7 @@ func (e *Encoder) appendFields(dst []Field, body *value.Value) ([]Field, error) 
 		}
 		text, err := fieldText(m)
 		if err != nil {
-			return dst, notEncodable(err).under(m.Name())
+			return dst, err.under(m.Name())
 		}
 		size += len(m.Name()) + len(text)
 		dst = append(dst, Field{Name: m.Name(), Value: text})

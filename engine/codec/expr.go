@@ -10,26 +10,26 @@ import (
 // Env is what an expression is computed over. Keep one per worker: it is read
 // through an interface, so that a new one for each entry is an allocation
 // each.
+//
+// The rules are the same for all expressions:
+//
+//   - What is missing is null: a member, an element, a header, a body.
+//   - == and != compare strings byte by byte and numbers by value, exactly and
+//     whatever their size. null equals only null, and anything may be compared
+//     with it. Two values of other different kinds are an error, and so are
+//     whole lists and objects: no answer to a mistake in the pipeline or in
+//     the entry is right.
+//   - < <= > >= compare two numbers. Anything else, null too, is an error.
+//   - &&, ||, ! and ? : need a bool where they decide; && and || leave the right
+//     side alone when the left one settles it.
+//
+// Errors are *InvalidError whose Path is the part of the expression.
 type Env struct {
 	// Entry is the entry's body and Reply the reply's, nil where there is none.
 	Entry, Reply *value.Value
 	// Headers are the entry's, without prefix.
 	Headers []Field
 }
-
-// The rules of evaluation, the same for all expressions:
-//
-//   - What is missing is null: a member, an element, a header, a body.
-//   - == and != compare strings byte by byte and numbers by value, exactly and
-//     whatever their size. null equals only null, and comparing anything with
-//     null is allowed. Two values of other different kinds are an error, and so
-//     are whole lists and objects: such a comparison is a mistake in the
-//     pipeline or in the entry, and no answer to it is right.
-//   - < <= > >= compare two numbers. Anything else, null too, is an error.
-//   - &&, ||, ! and ? : need a bool where they decide; && and || leave the right
-//     side alone when the left one settles it.
-//
-// Errors are *InvalidError whose Path is the part of the expression.
 
 // Key is a compiled expression whose result tells entries apart: the key of a
 // lane, a partition key, the key of an idempotency block.

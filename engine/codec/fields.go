@@ -84,11 +84,10 @@ func describeText(text string) string {
 }
 
 // fieldText is how a member is written in a field of its own.
-func fieldText(v *value.Value) (string, error) {
+func fieldText(v *value.Value) (string, *InvalidError) {
 	switch v.Kind() {
 	case value.Array, value.Object:
-		text, err := value.AppendJSON(nil, v)
-		return string(text), err
+		return jsonText(v)
 	}
 	return v.Text(), nil
 }

@@ -14,12 +14,16 @@ type shape struct {
 	attrs []attr
 	// fills: there are defaults in it.
 	fills bool
+	// scalar is the kind of a string, number or bool, else Null.
+	scalar value.Kind
 }
 
 type attr struct {
 	name     string
 	shape    *shape
 	optional bool
+	// scalar is that of shape, here to be at hand.
+	scalar value.Kind
 	// preset takes the place of an absent or null value; nil for none.
 	preset *value.Value
 }
@@ -34,7 +38,14 @@ func compileType(t *spec.Type) (*shape, error) {
 	switch t.Kind {
 	case spec.TypeAny:
 		return nil, nil
-	case spec.TypeString, spec.TypeNumber, spec.TypeBool:
+	case spec.TypeString:
+		s.scalar = value.String
+		return s, nil
+	case spec.TypeNumber:
+		s.scalar = value.Number
+		return s, nil
+	case spec.TypeBool:
+		s.scalar = value.Bool
 		return s, nil
 	case spec.TypeList, spec.TypeMap:
 		elem, err := compileType(t.Elem)
@@ -58,6 +69,9 @@ func (s *shape) compileAttrs(attrs []spec.Attr) error {
 		var err error
 		if compiled.shape, err = compileType(a.Type); err != nil {
 			return fmt.Errorf("attribute %s: %w", a.Name, err)
+		}
+		if compiled.shape != nil {
+			compiled.scalar = compiled.shape.scalar
 		}
 		if a.Optional && a.Default != "" {
 			if compiled.preset, err = preset(a, compiled.shape); err != nil {
