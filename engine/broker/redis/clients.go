@@ -25,7 +25,9 @@ func (o *Options) tune(l *redis.Options, p pool, s *sockets) {
 	l.MaxRetries = -1
 	l.DialerRetries = 1
 	l.ContextTimeoutEnabled = true
-	l.ClientName = o.Name
+	l.ClientName = "" // the library would fail where the login may not set it
+	l.DisableIdentity = true
+	l.OnConnect = o.introduce
 	l.DialTimeout = o.Timeout
 	l.WriteTimeout = o.Timeout
 	l.ReadTimeout = o.Timeout
@@ -41,6 +43,14 @@ func (o *Options) tune(l *redis.Options, p pool, s *sockets) {
 	l.ReadBufferSize = readBuffer
 	l.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	l.Dialer = s.dialer(redis.NewDialer(l))
+}
+
+// introduce names the connection for CLIENT LIST, where the login may do so.
+func (o *Options) introduce(ctx context.Context, c *redis.Conn) error {
+	if err := c.ClientSetName(ctx, o.Name).Err(); err != nil && !serverSaid(err) {
+		return err
+	}
+	return nil
 }
 
 // client makes one client for the topology the options describe.
@@ -69,7 +79,7 @@ func (o *Options) failover(l *redis.Options) (redis.UniversalClient, error) {
 		MasterName: o.Sentinel.Master, SentinelAddrs: o.Sentinel.Addresses,
 		SentinelUsername: o.Sentinel.Username, SentinelPassword: o.Sentinel.Password,
 		Username: l.Username, Password: l.Password, DB: l.DB,
-		Dialer: dial, ClientName: l.ClientName, Protocol: l.Protocol,
+		Dialer: dial, OnConnect: l.OnConnect, DisableIdentity: l.DisableIdentity, Protocol: l.Protocol,
 		MaxRetries: l.MaxRetries, DialerRetries: l.DialerRetries,
 		ContextTimeoutEnabled: l.ContextTimeoutEnabled,
 		DialTimeout:           l.DialTimeout, ReadTimeout: l.ReadTimeout, WriteTimeout: l.WriteTimeout,
@@ -99,7 +109,7 @@ func (o *Options) sentinelDialer(master dialer) (dialer, error) {
 func (o *Options) cluster(l *redis.Options) redis.UniversalClient {
 	c := redis.NewClusterClient(&redis.ClusterOptions{
 		Addrs: []string{l.Addr}, Username: l.Username, Password: l.Password, TLSConfig: l.TLSConfig,
-		Dialer: l.Dialer, ClientName: l.ClientName, Protocol: l.Protocol,
+		Dialer: l.Dialer, OnConnect: l.OnConnect, DisableIdentity: l.DisableIdentity, Protocol: l.Protocol,
 		MaxRetries: l.MaxRetries, DialerRetries: l.DialerRetries,
 		ContextTimeoutEnabled: l.ContextTimeoutEnabled,
 		DialTimeout:           l.DialTimeout, ReadTimeout: l.ReadTimeout, WriteTimeout: l.WriteTimeout,

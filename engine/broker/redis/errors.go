@@ -56,7 +56,8 @@ var phrases = []struct {
 	{"unknown command", broker.ErrUnsupported},
 	{"Unknown Redis command", broker.ErrUnsupported}, // the same, inside a script
 	{"unknown subcommand", broker.ErrUnsupported},
-	{"can't run this command", broker.ErrNoPermission}, // NOPERM inside a script, before 7.0
+	{"ACL failure in script", broker.ErrNoPermission},  // NOPERM inside a script
+	{"can't run this command", broker.ErrNoPermission}, // the same before 7.0
 	{"can't access at least one of the keys", broker.ErrNoPermission},
 	{"invalid username-password pair", broker.ErrAuth},
 	{"Client sent AUTH, but no password is set", broker.ErrAuth},
@@ -86,13 +87,20 @@ func clean(reply string) string {
 			reply = rest
 		}
 	}
-	reply, _, _ = strings.Cut(reply, " script: ")
+	const behind, digest = " script: ", 40
+	if at := strings.LastIndex(reply, behind); at >= 0 && strings.IndexByte(reply[at+len(behind):], ',') == digest {
+		reply = reply[:at]
+	}
 	reply = strings.TrimPrefix(reply, "-")
 	return strings.TrimSuffix(reply, ".")
 }
 
-// operation is what an error says was being done, and to what.
-type operation struct{ name, stream, group string }
+// operation is what an error says was being done, and to what. Besides the
+// stream and our keys beside it, it may touch others.
+type operation struct {
+	name, stream, group string
+	others              []string
+}
 
 func on(o broker.Owner, name string) operation {
 	return operation{name: name, stream: o.Stream, group: o.Group}
@@ -153,7 +161,8 @@ func permission(detail string, op operation) string {
 		}
 	}
 	if strings.Contains(detail, "key") && op.stream != "" {
-		return detail + " (the user needs the rules ~" + op.stream + " and ~" + tagged(op.stream) + ":pipeline:*)"
+		keys := append([]string{op.stream, tagged(op.stream) + ":pipeline:*"}, op.others...)
+		return detail + " (the user needs the rules ~" + strings.Join(keys, " ~") + ")"
 	}
 	return detail
 }

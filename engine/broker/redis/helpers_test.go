@@ -137,11 +137,12 @@ func settle(t testing.TB, b *redis.Broker, s *broker.Settlement) broker.SettleRe
 // wantKind fails the test unless err is of the kind and its text holds words.
 func wantKind(t testing.TB, err, kind error, words ...string) {
 	t.Helper()
-	if !errors.Is(err, kind) {
-		t.Fatalf("error is %v, want %v", err, kind)
+	known, ok := errors.AsType[*broker.Error](err)
+	if !ok {
+		t.Fatalf("error is a %T: %v", err, err)
 	}
-	if _, ok := errors.AsType[*broker.Error](err); !ok {
-		t.Fatalf("error is a %T", err)
+	if known.Kind != kind { //nolint:errorlint // kinds are not wrapped
+		t.Fatalf("error is %v, want %v", err, kind)
 	}
 	for _, w := range words {
 		if !strings.Contains(err.Error(), w) {

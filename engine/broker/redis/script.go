@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha1" //nolint:gosec // the server names scripts by it
 	_ "embed"
@@ -114,7 +115,19 @@ func (b *Broker) exec(ctx context.Context, cmds []redis.Cmder) {
 		for _, cmd := range cmds {
 			_ = pipe.Process(ctx, cmd)
 		}
-		_, _ = pipe.Exec(ctx) // each command keeps its own error
+		_, err := pipe.Exec(ctx)
+		unanswered(cmds, err)
+	}
+}
+
+// unanswered gives the error of a whole pipeline to commands that have neither
+// an answer nor an error of their own. The library leaves them so when it could
+// not log in, which must not look like success.
+func unanswered(cmds []redis.Cmder, err error) {
+	for _, cmd := range cmds {
+		if cmd.Err() == nil && cmd.(*redis.Cmd).Val() == nil {
+			cmd.SetErr(cmp.Or(err, error(errProtocol)))
+		}
 	}
 }
 

@@ -62,6 +62,7 @@ func (b *Broker) Settle(ctx context.Context, s *broker.Settlement) (broker.Settl
 	wide := p.steps(ctx, b)
 	p.waits(ctx)
 	if err := b.send(ctx, &p.batch); err != nil {
+		op.others = destinations(s.Steps)
 		return p.result, b.fail(op, err)
 	}
 	if err := p.read(b); err != nil {
