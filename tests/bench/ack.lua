@@ -1,0 +1,1 @@
+function handle() return ack() end
