@@ -94,7 +94,11 @@ func find(members []value.Value, from int, name string) int {
 			return i
 		}
 	}
-	for i := range min(from, len(members)) {
+	return findBefore(members, from, name)
+}
+
+func findBefore(members []value.Value, end int, name string) int {
+	for i := range min(end, len(members)) {
 		if members[i].Name() == name {
 			return i
 		}

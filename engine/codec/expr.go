@@ -33,7 +33,11 @@ type Env struct {
 
 // Key is a compiled expression whose result tells entries apart: the key of a
 // lane, a partition key, the key of an idempotency block.
-type Key struct{ root node }
+type Key struct {
+	root node
+	// direct is root where that is a member of a body, as it nearly always is.
+	direct *member
+}
 
 // CompileKey compiles an expression that gives a key.
 func CompileKey(e spec.Expr) (*Key, error) {
@@ -41,14 +45,22 @@ func CompileKey(e spec.Expr) (*Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Key{root}, nil
+	direct, _ := root.(*member)
+	return &Key{root: root, direct: direct}, nil
 }
 
 // Eval computes the key. Equal numbers give one key however they are written
 // (1, 1.0 and 1e0 are all "1"), in templates too; a bool is "true" or "false";
 // null is "", which is no key. A list or object is an error. Paths, and numbers
 // that are plain integers, allocate nothing.
-func (k *Key) Eval(env *Env) (string, error) { return text(k.root, env, value.CanonicalNumber) }
+func (k *Key) Eval(env *Env) (string, error) {
+	if k.direct != nil {
+		if v := k.direct.find(env); v != nil && v.Kind() == value.String {
+			return v.Text(), nil
+		}
+	}
+	return text(k.root, env, value.CanonicalNumber)
+}
 
 // Text is a compiled expression whose result is passed on as text: a header.
 type Text struct{ root node }

@@ -12,8 +12,10 @@ type member struct {
 }
 
 func (m *member) eval(env *Env) (operand, error) {
-	return operandOf(get(env.body(m.root), m.name)), nil
+	return operandOf(m.find(env)), nil
 }
+
+func (m *member) find(env *Env) *value.Value { return get(env.body(m.root), m.name) }
 
 func (m *member) String() string {
 	return value.MemberPath(string(m.root), value.MemberPath(m.name, ""))
