@@ -48,6 +48,8 @@ type lines struct {
 }
 
 const (
+	// keyWidth is the width of the key's column to begin with.
+	keyWidth = 12
 	// maxKeyWidth is the widest key that others are aligned to.
 	maxKeyWidth = 24
 	// maxDetail is how much of a body or message one line shows where there is
@@ -56,9 +58,12 @@ const (
 )
 
 func newLines(o Options, p *spec.Pipeline) *lines {
-	l := &lines{p: paint(o.Color), width: o.Width, idWidth: len("1-0"), sensitive: map[string][]string{}}
+	l := &lines{p: paint(o.Color), width: o.Width, idWidth: len("1000-0"), sensitive: map[string][]string{}}
 	for _, s := range p.Subscriptions() {
 		l.subWidth = max(l.subWidth, columns(s.Label))
+		if s.Workers.Key != nil {
+			l.keyWidth = keyWidth
+		}
 	}
 	for _, s := range p.Streams {
 		if len(s.Sensitive) > 0 {
