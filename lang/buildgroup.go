@@ -78,11 +78,7 @@ func (l *loader) groupStart(n *node) string {
 	}
 	arg := n.schema.Arg("start")
 	d := l.fail(diag.InvalidValue, v.rng, fmt.Sprintf("start cannot be %q", v.text), fmt.Sprintf("It is %s, or %s.", either(arg.Allowed), arg.Also))
-	near := diag.Nearest(v.text, arg.Allowed)
-	if near == "" {
-		near = valueAliases["start"][strings.ToLower(v.text)]
-	}
-	if near != "" {
+	if near := meantValue(arg, v.text); near != "" {
 		d.Suggest(near)
 		if isConstant(v.expr) {
 			d.Edit(v.rng, fmt.Sprintf("%q", near))

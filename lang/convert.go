@@ -86,7 +86,9 @@ func isConstant(e hclsyntax.Expression) bool {
 func (c *converter) text() bool {
 	if c.got.Type() != cty.String {
 		d := c.wrong("a string")
-		if s, err := convert.Convert(c.got, cty.String); err == nil && isConstant(c.expr) {
+		if c.arg.Allowed != nil {
+			c.closest(d)
+		} else if s, err := convert.Convert(c.got, cty.String); err == nil && isConstant(c.expr) {
 			c.fix(d, strconv.Quote(s.AsString()))
 		}
 		return false
@@ -107,10 +109,23 @@ func (c *converter) allowed(text string) bool {
 	if slices.Contains(c.arg.Allowed, text) {
 		return true
 	}
-	d := c.l.fail(diag.InvalidValue, c.v.rng, fmt.Sprintf("%s cannot be %s", c.arg.Name, eval.Show(c.got)), "It is "+either(c.arg.Allowed)+".")
-	near := diag.Nearest(text, c.arg.Allowed)
-	if near == "" {
-		near = valueAliases[c.arg.Name][strings.ToLower(text)]
+	d := c.l.fail(diag.InvalidValue, c.v.rng, fmt.Sprintf("%s cannot be %s", c.arg.Name, eval.Show(c.got)), "")
+	c.closest(d)
+	c.values(d)
+	return false
+}
+
+// closest suggests the allowed value that was meant.
+func (c *converter) closest(d *diag.Diagnostic) {
+	if c.arg.Kind != schema.String {
+		d.Detail = "It is " + strings.Join(c.arg.Allowed, " or ") + "."
+		return
+	}
+	text := strings.Trim(eval.Show(c.got), `"`)
+	near := meantValue(c.arg, text)
+	d.Detail = "It is " + either(c.arg.Allowed) + "."
+	if c.arg.Also != "" {
+		d.Detail = "It is " + either(c.arg.Allowed) + ", or " + c.arg.Also + "."
 	}
 	if near != "" {
 		d.Suggest(near)
@@ -118,8 +133,14 @@ func (c *converter) allowed(text string) bool {
 			d.Edit(c.v.rng, strconv.Quote(near))
 		}
 	}
-	c.values(d)
-	return false
+}
+
+// meantValue is the allowed value that a text stands for, or "".
+func meantValue(arg *schema.Arg, text string) string {
+	if near := diag.Nearest(text, arg.Allowed); near != "" {
+		return near
+	}
+	return valueAliases[arg.Name][strings.ToLower(text)]
 }
 
 // valueAliases are what people write for the values of closed lists.
@@ -130,7 +151,7 @@ var valueAliases = map[string]map[string]string{
 	"on_invalid":     {"dead_letter": "dead", "dlq": "dead", "skip": "drop", "ignore": "drop", "discard": "drop", "fail": "stop", "abort": "stop"},
 	"on_failure":     {"dead_letter": "dead", "dlq": "dead", "fail": "stop", "abort": "stop"},
 	"while_retrying": {"block": "hold", "wait": "hold", "strict": "hold", "continue": "pass", "skip": "pass"},
-	"protect":        {"unacked": "unacknowledged", "pending": "unacknowledged", "acked": "unacknowledged", "unread": "unacknowledged"},
+	"protect":        {"unacked": "unacknowledged", "pending": "unacknowledged", "acked": "unacknowledged", "unread": "unacknowledged", "true": "unacknowledged"},
 	"input":          {"bytes": "raw", "body": "raw", "json": "envelope"},
 }
 

@@ -180,7 +180,22 @@ func runCase(t *testing.T, base, text string) []byte {
 		t.Errorf("%d diagnostics, want %d:\n%s", got, c.expect, render(t, r))
 	}
 	checkReport(t, c.files, r)
+	checkSecrets(t, text, r)
 	return []byte(render(t, r))
+}
+
+// checkSecrets checks that no output shows what the corpus calls a secret.
+func checkSecrets(t *testing.T, text string, r *diag.Report) {
+	t.Helper()
+	var lines strings.Builder
+	if err := r.WriteJSON(&lines); err != nil {
+		t.Fatal(err)
+	}
+	for _, out := range []string{lines.String(), render(t, r)} {
+		if strings.Contains(text, "hunter2") && strings.Contains(out, "hunter2") {
+			t.Errorf("a secret is shown:\n%s", out)
+		}
+	}
 }
 
 // checkReport checks what holds for every report: codes are documented, ranges

@@ -50,7 +50,7 @@ func (l *loader) find() ([]string, bool) {
 	at := diag.Range{File: l.path}
 	info, err := fs.Stat(l.fsys, l.path)
 	if err != nil {
-		l.unreadable(at, l.path, err)
+		l.unreadable(at, l.path, pipelineHelp, err)
 		return nil, false
 	}
 	if !info.IsDir() {
@@ -58,7 +58,7 @@ func (l *loader) find() ([]string, bool) {
 	}
 	entries, err := fs.ReadDir(l.fsys, l.path)
 	if err != nil {
-		l.unreadable(at, l.path, err)
+		l.unreadable(at, l.path, pipelineHelp, err)
 		return nil, false
 	}
 	var names []string
@@ -74,10 +74,13 @@ func (l *loader) find() ([]string, bool) {
 	return names, true
 }
 
+// pipelineHelp says what a path may lead to.
+const pipelineHelp = "A pipeline is a .hcl file, or the *.hcl files of a directory."
+
 // unreadable reports a path that cannot be read.
-func (l *loader) unreadable(at diag.Range, name string, err error) {
+func (l *loader) unreadable(at diag.Range, name, help string, err error) {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
-		d := l.fail(diag.FileNotFound, at, "there is no "+name, "A pipeline is a .hcl file, or the *.hcl files of a directory.")
+		d := l.fail(diag.FileNotFound, at, "there is no "+name, help)
 		d.Suggest(l.nearFile(name))
 		return
 	}
@@ -131,10 +134,11 @@ func (l *loader) readFile(name string) (*file, bool) {
 		return nil, false
 	}
 	if err != nil {
-		l.unreadable(at, name, err)
+		l.unreadable(at, name, pipelineHelp, err)
 		return nil, false
 	}
 	src := diag.NewSource(name, text)
 	l.report.AddSource(src)
+	l.findSecrets(src)
 	return l.parse(src)
 }

@@ -87,7 +87,7 @@ func (l *loader) varFile(name string) []raw {
 		l.fail(diag.FileTooLarge, at, name+" is over 1 MiB", "")
 		return nil
 	case err != nil:
-		l.unreadable(at, name, err)
+		l.unreadable(at, name, "It is named by --var-file.", err)
 		return nil
 	}
 	src := diag.NewSource(name, text)
@@ -162,8 +162,8 @@ func (l *loader) readGiven(v *variable, r raw) (cty.Value, bool) {
 	if !r.rng.IsZero() {
 		at = r.rng
 	}
-	detail := upperFirst(err.Error()) + "."
-	d := l.fail(diag.VariableInvalid, at, fmt.Sprintf("%s gives %q no %s", r.from, v.name, v.typ.Kind), detail)
+	d := l.fail(diag.VariableInvalid, at, fmt.Sprintf("%s gives %q no %s", r.from, v.name, v.typ.Kind), upperFirst(err.Error())+".")
+	d.Suggest(eval.Meant(err))
 	if r.isText && !v.sensitive {
 		d.Values = append(d.Values, diag.Value{Name: "var." + v.name, Value: eval.Show(cty.StringVal(r.text))})
 	}

@@ -60,6 +60,7 @@ func (l *loader) checkCodec(n *node, s *spec.Stream, rng diag.Range) {
 	if problem == "" {
 		return
 	}
+	n.bad = true
 	d := l.fail(diag.TypeMismatch, rng, problem, fieldsHelp(s.Codec))
 	if codec.set {
 		d.Relate(codec.rng, "the codec is chosen here")

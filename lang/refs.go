@@ -92,7 +92,7 @@ func (l *loader) reference(e hclsyntax.Expression, arg *schema.Arg) (*node, bool
 	}
 	tr, ok := e.(*hclsyntax.ScopeTraversalExpr)
 	if !ok {
-		l.fail(diag.WrongReference, rng, fmt.Sprintf("%s must be the name of a %s", arg.Name, arg.Target), fmt.Sprintf("Write %s.name: a reference is not computed.", arg.Target))
+		l.fail(diag.WrongReference, rng, fmt.Sprintf("%s must name a %s", arg.Name, arg.Target), fmt.Sprintf("Write %s.name: a reference is not computed.", arg.Target))
 		return nil, false
 	}
 	root := tr.Traversal.RootName()
@@ -166,7 +166,7 @@ func (l *loader) wrongReference(tr *hclsyntax.ScopeTraversalExpr, arg *schema.Ar
 			name = step.Name
 		}
 	}
-	d := l.fail(diag.WrongReference, rng, fmt.Sprintf("%s must be %s", arg.Name, eval.A(arg.Target)), fmt.Sprintf("Write %s.name.", arg.Target))
+	d := l.fail(diag.WrongReference, rng, fmt.Sprintf("%s must name %s", arg.Name, eval.A(arg.Target)), fmt.Sprintf("Write %s.name.", arg.Target))
 	first := eval.Range(l.report, tr.Traversal[0].SourceRange())
 	switch {
 	case len(tr.Traversal) == 1 && l.named[arg.Target][root] != nil:

@@ -31,8 +31,9 @@ func (l *loader) slot(source, target *spec.Stream, at, sourceAt diag.Range, what
 	if slot(source.Name) == slot(target.Name) {
 		return
 	}
+	common := commonTag(source.Name, target.Name)
 	l.add(diag.Warning, diag.SlotsDiffer, at, fmt.Sprintf("%s and %s lie in different slots of the cluster", source.Name, target.Name),
-		fmt.Sprintf("Writing %s and acknowledging is then not one step: they are written at least once. Give both names one tag: %q and %q.", what, tagged(source.Name, tag(source.Name)), tagged(target.Name, tag(source.Name)))).
+		fmt.Sprintf("Writing %s and acknowledging is then not one step: they are written at least once. Give both names one tag: %q and %q.", what, tagged(source.Name, common), tagged(target.Name, common))).
 		Relate(sourceAt, "the group reads "+source.Name)
 }
 
@@ -56,7 +57,23 @@ func tagged(key, with string) string {
 		return key
 	}
 	bare := strings.NewReplacer("{", "", "}", "").Replace(key)
-	return "{" + with + "}" + strings.TrimPrefix(bare, with)
+	rest, ok := strings.CutPrefix(bare, with)
+	if !ok {
+		rest = ":" + bare
+	}
+	return "{" + with + "}" + rest
+}
+
+// commonTag is the tag to give to two keys: the first part that they share, up
+// to a dot or colon, else the source's own.
+func commonTag(source, target string) string {
+	if strings.Contains(source, "{") {
+		return tag(source)
+	}
+	if i := strings.IndexAny(source, ".:"); i > 0 && strings.HasPrefix(target, source[:i+1]) {
+		return source[:i]
+	}
+	return source
 }
 
 // slot is the hash slot of a key, as Redis Cluster computes it: CRC16 (XMODEM)

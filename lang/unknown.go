@@ -23,7 +23,7 @@ func (l *loader) unknownArgument(n *node, attr *hclsyntax.Attribute) *schema.Arg
 		l.fail(diag.UnknownArgument, rng, noArgument(n, name), "").Suggest(arg.Name).Edit(rng, arg.Name)
 		return arg
 	}
-	if b := meantBlock(n.schema, name); b != nil && (b.Name == name || !isScalar(attr.Expr)) {
+	if b := meantBlock(n.schema, name); b != nil && (b.Name == name || nearer(b, name) || !isScalar(attr.Expr)) {
 		l.excuse(b)
 		d := l.fail(diag.BlockAsArgument, rng, fmt.Sprintf("%s is a block, not an argument", b.Name), "Write "+shape(b)+", without an equals sign.")
 		if b.Name != name {
@@ -201,7 +201,7 @@ func (l *loader) misplaced(n *node, name string, rng diag.Range, p place, arg *s
 	if what != name {
 		what = fmt.Sprintf("%s is called %s, and it", name, arg.Name)
 	}
-	detail := fmt.Sprintf("Write %s { %s = … } in it.", p.block.Name, arg.Name)
+	detail := fmt.Sprintf("Write %s { %s = … }.", strings.TrimSuffix(shape(p.block), " { … }"), arg.Name)
 	if p.distance > 1 || n.block == nil {
 		detail = fmt.Sprintf("Move it there: %s.", strings.Join(p.path, " → "))
 	}

@@ -92,13 +92,16 @@ func (f *file) isPoisoned(start, end int) bool {
 
 // constant evaluates and converts a constant argument.
 func (l *loader) constant(n *node, arg *schema.Arg, attr *hclsyntax.Attribute, v *value) bool {
+	if arg.Secret {
+		l.hideLiterals(attr.Expr)
+	}
 	use := eval.Use{Hostname: arg.Name == "consumer" && n.schema.Name == "subscription", Word: arg.Kind == schema.String || arg.Kind == schema.Duration || arg.Kind == schema.Size}
 	got, ok := l.scope.Eval(attr.Expr, use)
 	if !ok {
 		return false
 	}
 	if arg.Secret {
-		l.secret(attr.Expr, got)
+		l.secret(got)
 	} else if eval.IsSensitive(got) {
 		l.fail(diag.ExpressionNotAllowed, v.rng, fmt.Sprintf("%s cannot be a sensitive value", arg.Name), "It is shown in logs and tables. Only url, username and password may be sensitive.")
 		return false
@@ -119,19 +122,28 @@ func (l *loader) constant(n *node, arg *schema.Arg, attr *hclsyntax.Attribute, v
 	return c.convert()
 }
 
-// secret keeps a secret argument, and the text that writes it, out of sight.
-func (l *loader) secret(e hclsyntax.Expression, v cty.Value) {
+// secret keeps the value of a secret argument out of every text.
+func (l *loader) secret(v cty.Value) {
 	plain, _ := v.UnmarkDeep()
 	if plain.Type() == cty.String && !plain.IsNull() {
 		l.report.Secret(plain.AsString())
 	}
-	l.hideLiterals(e)
 }
 
-// hideLiterals keeps the constants of an expression out of source lines.
+// hideLiterals keeps the constants of an expression out of source lines, but
+// for the names that env is given.
 func (l *loader) hideLiterals(e hclsyntax.Expression) {
+	names := map[hclsyntax.Node]bool{}
 	_ = hclsyntax.VisitAll(e, func(n hclsyntax.Node) (none diagnostics) {
-		if lit, ok := n.(*hclsyntax.LiteralValueExpr); ok {
+		if call, ok := n.(*hclsyntax.FunctionCallExpr); ok && call.Name == "env" && len(call.Args) > 0 {
+			names[call.Args[0]] = true
+		}
+		if t, ok := n.(*hclsyntax.TemplateExpr); ok && names[t] {
+			for _, part := range t.Parts {
+				names[part] = true
+			}
+		}
+		if lit, ok := n.(*hclsyntax.LiteralValueExpr); ok && !names[lit] {
 			l.report.Hide(eval.Range(l.report, lit.Range()))
 		}
 		return nil

@@ -130,7 +130,7 @@ func (l *loader) defaultValue(v *variable, given bool) (cty.Value, bool) {
 	out, err := eval.Convert(got, v.typ)
 	if err != nil {
 		d := l.fail(diag.WrongType, eval.Range(l.report, attr.Expr.Range()), fmt.Sprintf("the default of %q is not %s", v.name, eval.A(string(v.typ.Kind))), upperFirst(err.Error())+".")
-		d.Relate(eval.Range(l.report, v.node.args["type"].Expr.Range()), "the type is declared here")
+		d.Suggest(eval.Meant(err)).Relate(eval.Range(l.report, v.node.args["type"].Expr.Range()), "the type is declared here")
 		return cty.DynamicVal, false
 	}
 	return out, true

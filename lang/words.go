@@ -97,7 +97,7 @@ func sample(a *schema.Arg) string {
 	case schema.Expression:
 		return "entry.id"
 	case schema.Type:
-		return "string"
+		return "object({ id = number })"
 	}
 	return "\"…\""
 }

@@ -22,9 +22,9 @@ type caretPlace struct{ before, width int }
 
 // excerpt is the first line of rng as it is shown, and where its carets go.
 // Hidden spans and secrets become asterisks.
-func (s *Source) excerpt(rng Range, hidden []span, secrets []string) (string, caretPlace) {
+func (s *Source) excerpt(rng Range, r *Report) (string, caretPlace) {
 	start := s.lines[min(rng.Start.Line, len(s.lines))-1]
-	line := mask(s.line(rng.Start.Line), start, hidden, secrets)
+	line := hide(r.mask(s.line(rng.Start.Line)), start, r.hidden[rng.File])
 	from := min(rng.Start.Byte-start, len(line))
 	to := len(line)
 	if rng.End.Line == rng.Start.Line {
@@ -54,29 +54,16 @@ func window(before, marked, after string) (string, caretPlace) {
 	return text + "…", place
 }
 
-// mask returns the line with hidden bytes as asterisks, of the same length.
-func mask(line []byte, offset int, hidden []span, secrets []string) []byte {
-	if len(hidden) == 0 && len(secrets) == 0 {
+// hide returns the line with the hidden bytes as asterisks, of the same length.
+func hide(line []byte, offset int, hidden []span) []byte {
+	if len(hidden) == 0 {
 		return line
 	}
 	line = bytes.Clone(line)
-	stars := func(from, to int) {
-		for i := max(0, from); i < min(to, len(line)); i++ {
+	for _, h := range hidden {
+		for i := max(0, h.start-offset); i < min(h.end-offset, len(line)); i++ {
 			line[i] = '*'
 		}
-	}
-	for _, secret := range secrets {
-		for at := 0; ; {
-			i := bytes.Index(line[at:], []byte(secret))
-			if i < 0 {
-				break
-			}
-			stars(at+i, at+i+len(secret))
-			at += i + len(secret)
-		}
-	}
-	for _, h := range hidden {
-		stars(h.start-offset, h.end-offset)
 	}
 	return line
 }

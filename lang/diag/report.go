@@ -2,6 +2,7 @@ package diag
 
 import (
 	"cmp"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -24,8 +25,15 @@ type Report struct {
 	list    []*Diagnostic
 	sources map[string]*Source
 	hidden  map[string][]span
-	secrets []string
+	secrets map[string]bool
+	// hider and masker replace secrets; nil until asked for again.
+	hider, masker *strings.Replacer
+	// dropped counts the problems beyond maxKept, by severity.
+	dropped [Notice + 1]int
 }
+
+// maxKept is how many problems are kept: a hostile file can have one a line.
+const maxKept = 2000
 
 // span is a piece of a file in bytes.
 type span struct{ start, end int }
@@ -60,23 +68,33 @@ func (r *Report) Hide(rng Range) {
 // Secret keeps a value out of every text of the report, those already added
 // too. Values of fewer than four bytes are not searched for.
 func (r *Report) Secret(value string) {
-	if len(value) >= minSecret && !slices.Contains(r.secrets, value) {
-		r.secrets = append(r.secrets, value)
+	if len(value) < minSecret || r.secrets[value] {
+		return
 	}
+	if r.secrets == nil {
+		r.secrets = map[string]bool{}
+	}
+	r.secrets[value], r.hider = true, nil
 }
 
 // Add adds a problem and returns it, for more to be said about it.
 func (r *Report) Add(d Diagnostic) *Diagnostic {
+	if len(r.list) >= maxKept {
+		r.dropped[d.Severity]++
+		return &d
+	}
 	r.list = append(r.list, &d)
 	return &d
 }
 
 // HasErrors reports whether any problem is an error.
-func (r *Report) HasErrors() bool { return r.Count(Error) > 0 }
+func (r *Report) HasErrors() bool {
+	return r.dropped[Error] > 0 || slices.ContainsFunc(r.list, func(d *Diagnostic) bool { return d.Severity == Error })
+}
 
 // Count is the number of distinct problems of a severity, shown or not.
 func (r *Report) Count(s Severity) int {
-	n := 0
+	n := r.dropped[s]
 	for _, d := range r.All() {
 		if d.Severity == s {
 			n++
@@ -99,10 +117,11 @@ func (r *Report) All() []Diagnostic {
 // are. Errors are never crowded out by warnings or notices.
 func (r *Report) Shown() (shown []Diagnostic, more int) {
 	all := r.All()
+	more = r.dropped[Error] + r.dropped[Warning] + r.dropped[Notice]
 	if len(all) <= MaxShown {
-		return all, 0
+		return all, more
 	}
-	more = len(all) - MaxShown
+	more += len(all) - MaxShown
 	slices.SortStableFunc(all, func(a, b Diagnostic) int { return cmp.Compare(a.Severity, b.Severity) })
 	all = all[:MaxShown]
 	slices.SortStableFunc(all, byPlace)
@@ -127,7 +146,10 @@ func (r *Report) scrubbed(d Diagnostic) Diagnostic {
 	if len(r.secrets) == 0 {
 		return d
 	}
-	d.Summary, d.Detail, d.Suggestion = r.scrub(d.Summary), r.scrub(d.Detail), r.scrub(d.Suggestion)
+	d.Summary, d.Detail = r.scrub(d.Summary), r.scrub(d.Detail)
+	if r.scrub(d.Suggestion) != d.Suggestion {
+		d.Suggestion = ""
+	}
 	d.Related = slices.Clone(d.Related)
 	for i := range d.Related {
 		d.Related[i].Text = r.scrub(d.Related[i].Text)
@@ -140,9 +162,34 @@ func (r *Report) scrubbed(d Diagnostic) Diagnostic {
 	return d
 }
 
+// scrub replaces the secrets in a text, the longest first.
 func (r *Report) scrub(text string) string {
-	for _, s := range r.secrets {
-		text = strings.ReplaceAll(text, s, Hidden)
+	r.replacers()
+	if r.hider == nil {
+		return text
 	}
-	return text
+	return r.hider.Replace(text)
+}
+
+// mask replaces the secrets in a line by asterisks of the same length.
+func (r *Report) mask(line []byte) []byte {
+	r.replacers()
+	if r.masker == nil {
+		return line
+	}
+	return []byte(r.masker.Replace(string(line)))
+}
+
+// replacers builds the replacers anew after a secret was added.
+func (r *Report) replacers() {
+	if r.hider != nil || len(r.secrets) == 0 {
+		return
+	}
+	secrets := slices.SortedFunc(maps.Keys(r.secrets), func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) })
+	var hide, stars []string
+	for _, s := range secrets {
+		hide = append(hide, s, Hidden)
+		stars = append(stars, s, strings.Repeat("*", len(s)))
+	}
+	r.hider, r.masker = strings.NewReplacer(hide...), strings.NewReplacer(stars...)
 }

@@ -113,8 +113,16 @@ func (t *textWriter) diagnostic(d Diagnostic) {
 		}
 	}
 	if d.Suggestion != "" {
-		fmt.Fprintf(&t.b, "%*s Did you mean %s?\n", gutter, "", t.paint(bold, strconv.Quote(d.Suggestion)))
+		fmt.Fprintf(&t.b, "%*s Did you mean %s?\n", gutter, "", t.paint(bold, quoted(printable(d.Suggestion))))
 	}
+}
+
+// quoted puts a suggestion in quotes, unless it is itself written with some.
+func quoted(s string) string {
+	if strings.Contains(s, `"`) {
+		return s
+	}
+	return `"` + s + `"`
 }
 
 // gutter is the width of the line numbers of a diagnostic.
@@ -132,7 +140,7 @@ func (t *textWriter) snippet(rng Range, gutter int, color string) {
 		return
 	}
 	if rng.Start.Line == 0 {
-		fmt.Fprintf(&t.b, "%*s %s\n", gutter+2, t.paint(blue, "-->"), printable(rng.File))
+		fmt.Fprintf(&t.b, "%*s%s %s\n", gutter, "", t.paint(blue, "-->"), printable(rng.File))
 		return
 	}
 	fmt.Fprintf(&t.b, "%*s%s %s:%d:%d\n", gutter, "", t.paint(blue, "-->"), printable(rng.File), rng.Start.Line, rng.Start.Column)
@@ -140,7 +148,7 @@ func (t *textWriter) snippet(rng Range, gutter int, color string) {
 	if src == nil {
 		return
 	}
-	text, carets := src.excerpt(rng, t.report.hidden[rng.File], t.report.secrets)
+	text, carets := src.excerpt(rng, t.report)
 	bar := t.paint(blue, "|")
 	fmt.Fprintf(&t.b, "%*s %s\n", gutter, "", bar)
 	fmt.Fprintf(&t.b, "%s %s %s\n", t.paint(blue, fmt.Sprintf("%*d", gutter, rng.Start.Line)), bar, text)

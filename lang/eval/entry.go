@@ -3,6 +3,7 @@ package eval
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -60,6 +61,11 @@ func (s *Scope) Compile(e hclsyntax.Expression, bodies Bodies, want Want, where 
 		return nil, false
 	}
 	if want == WantBool && !compatible(t, boolType) {
+		if text, isText := literalText(e); isText && strings.ContainsAny(text, "=<>!&|.") {
+			s.fail(diag.TypeMismatch, e, fmt.Sprintf("%s is a string, not a condition", where), "Write the condition without quotes.").
+				Suggest(text).Edit(s.at(e.Range()), text)
+			return nil, false
+		}
 		s.fail(diag.TypeMismatch, e, fmt.Sprintf("%s must be true or false, this is %s", where, A(describe(t))), "Compare it with something: entry.amount > 100.")
 		return nil, false
 	}

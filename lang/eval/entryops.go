@@ -38,10 +38,8 @@ func (c *compiler) binary(x *hclsyntax.BinaryOpExpr) (spec.Expr, *spec.Type) {
 		if lt != nil && rt != nil && lt.Kind != rt.Kind && scalar(lt) && scalar(rt) {
 			c.comparable(x, op, lt, rt)
 		}
-		if !c.bad {
-			c.operand(x.LHS, op, lt, numberType)
-			c.operand(x.RHS, op, rt, numberType)
-		}
+		c.operand(x.LHS, op, lt, numberType)
+		c.operand(x.RHS, op, rt, numberType)
 	}
 	return &spec.Binary{Op: op, Left: left, Right: right}, boolType
 }
@@ -83,7 +81,7 @@ func (c *compiler) fixLiteral(d *diag.Diagnostic, e hclsyntax.Expression, t, oth
 
 // operand reports an operand of the wrong type.
 func (c *compiler) operand(e hclsyntax.Expression, op spec.Op, t, want *spec.Type) {
-	if compatible(t, want) {
+	if c.bad || compatible(t, want) {
 		return
 	}
 	c.bad = true

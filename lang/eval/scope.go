@@ -211,34 +211,42 @@ func (s *Scope) functions(use Use) map[string]function.Function {
 // bounded refuses values that have grown beyond what a pipeline can need: a
 // few lines can double a value over and over.
 func (s *Scope) bounded(e hclsyntax.Expression, v cty.Value) bool {
-	budget := maxItems
-	if weigh(v, &budget); budget >= 0 {
+	w := weight{left: maxItems}
+	if w.take(v); w.infinite {
+		s.fail(diag.ExpressionFailed, e, "this divides by zero", "")
+		return false
+	}
+	if w.left >= 0 {
 		return true
 	}
 	s.fail(diag.TooComplex, e, "this value is too large", fmt.Sprintf("A value may have %d elements and 1 MiB of text.", maxItems))
 	return false
 }
 
-// weigh takes a value's elements, and its text by tens of bytes, off a budget.
-func weigh(v cty.Value, budget *int) {
-	*budget--
-	if *budget < 0 {
+// weight is what a value may still hold: elements, and text by tens of bytes.
+type weight struct {
+	left int
+	// infinite: a number came from a division by zero.
+	infinite bool
+}
+
+func (w *weight) take(v cty.Value) {
+	w.left--
+	if w.left < 0 {
 		return
 	}
 	v, _ = v.Unmark()
-	if !v.IsKnown() || v.IsNull() {
-		return
-	}
-	if v.Type() == cty.String {
-		*budget -= len(v.AsString()) * maxItems / (maxText + 1)
-		return
-	}
-	if !v.CanIterateElements() {
-		return
-	}
-	for it := v.ElementIterator(); *budget >= 0 && it.Next(); {
-		_, e := it.Element()
-		weigh(e, budget)
+	switch {
+	case !v.IsKnown() || v.IsNull():
+	case v.Type() == cty.String:
+		w.left -= len(v.AsString()) * maxItems / (maxText + 1)
+	case v.Type() == cty.Number:
+		w.infinite = w.infinite || v.AsBigFloat().IsInf()
+	case v.CanIterateElements():
+		for it := v.ElementIterator(); w.left >= 0 && it.Next(); {
+			_, e := it.Element()
+			w.take(e)
+		}
 	}
 }
 

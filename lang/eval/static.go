@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -110,10 +111,10 @@ func (s *Scope) unknownRoot(e hclsyntax.Expression, tr hcl.Traversal, use Use) {
 		s.failAt(diag.UnknownReference, rng, fmt.Sprintf("there is nothing called %q", root), "").
 			Suggest(rootAliases[root]).Edit(s.at(rng), rootAliases[root])
 	case len(tr) == 1 && s.vars[root] != nil:
-		s.failAt(diag.UnknownReference, rng, fmt.Sprintf("the variable %q is named without var.", root), "").
+		s.failAt(diag.UnknownReference, rng, fmt.Sprintf("the variable %q needs var. before its name", root), "").
 			Suggest("var."+root).Edit(s.at(rng), "var."+root)
 	case len(tr) == 1 && s.locals[root] != nil:
-		s.failAt(diag.UnknownReference, rng, fmt.Sprintf("the local %q is named without local.", root), "").
+		s.failAt(diag.UnknownReference, rng, fmt.Sprintf("the local %q needs local. before its name", root), "").
 			Suggest("local."+root).Edit(s.at(rng), "local."+root)
 	case s.BlockNames[root] != nil:
 		s.failAt(diag.ExpressionNotAllowed, tr.SourceRange(), fmt.Sprintf("%s is a block, not a value", A(root)),
@@ -121,6 +122,9 @@ func (s *Scope) unknownRoot(e hclsyntax.Expression, tr hcl.Traversal, use Use) {
 	case root == "entry" || root == "headers" || root == "reply":
 		s.failAt(diag.ExpressionNotAllowed, tr.SourceRange(), root+" is not known here",
 			"It exists for each entry only: in key, when, headers and idempotency.key. Here a constant is needed.")
+	case boolWords[strings.ToLower(root)] != "":
+		s.failAt(diag.UnknownReference, rng, fmt.Sprintf("there is nothing called %q", root), "The two truth values are true and false.").
+			Suggest(boolWords[strings.ToLower(root)]).Edit(s.at(rng), boolWords[strings.ToLower(root)])
 	case single && use.Word:
 		s.failAt(diag.UnquotedValue, rng, fmt.Sprintf("the word %s stands without quotes", root), "Strings are written in double quotes.").
 			Suggest(strconv.Quote(root)).Edit(s.at(rng), strconv.Quote(root))
@@ -130,6 +134,9 @@ func (s *Scope) unknownRoot(e hclsyntax.Expression, tr hcl.Traversal, use Use) {
 			Suggest(diag.Nearest(root, []string{"var", "local", "true", "false", "null"}))
 	}
 }
+
+// boolWords are what other languages call true and false.
+var boolWords = map[string]string{"yes": "true", "on": "true", "true": "true", "no": "false", "off": "false", "false": "false", "none": "null", "nil": "null"}
 
 // callChecker walks an expression and reports calls that are not allowed.
 type callChecker struct {

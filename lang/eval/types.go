@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -171,7 +172,7 @@ func (s *Scope) member(name string, e hclsyntax.Expression) (spec.Attr, bool) {
 	v, _ = v.UnmarkDeep()
 	v, err := Convert(v, t)
 	if err != nil {
-		s.fail(diag.TypeMismatch, call.Args[1], fmt.Sprintf("the default of %q is not %s", name, A(string(t.Kind))), err.Error()+".")
+		s.fail(diag.TypeMismatch, call.Args[1], fmt.Sprintf("the default of %q is not %s", name, A(string(t.Kind))), upperFirst(err.Error())+".").Suggest(Meant(err))
 		return attr, false
 	}
 	text, err := ctyjson.Marshal(v, v.Type())
@@ -232,7 +233,7 @@ func convertObject(v cty.Value, t *spec.Type) (cty.Value, error) {
 	out := map[string]cty.Value{}
 	for name, e := range given {
 		if t.Attr(name) == nil {
-			return cty.NilVal, fmt.Errorf("there is no member %q%s", name, didYouMean(name, t))
+			return cty.NilVal, &memberError{name, diag.Nearest(name, attrNames(t))}
 		}
 		out[name] = e
 	}
@@ -269,9 +270,15 @@ func fromJSON(text string) (cty.Value, error) {
 	return ctyjson.Unmarshal([]byte(text), ty)
 }
 
-func didYouMean(name string, t *spec.Type) string {
-	if near := diag.Nearest(name, attrNames(t)); near != "" {
-		return fmt.Sprintf(": did you mean %q", near)
+// memberError is a member that a type does not have.
+type memberError struct{ name, meant string }
+
+func (e *memberError) Error() string { return fmt.Sprintf("there is no member %q", e.name) }
+
+// Meant is the name that an error of Convert says was probably meant, or "".
+func Meant(err error) string {
+	if e, ok := errors.AsType[*memberError](err); ok {
+		return e.meant
 	}
 	return ""
 }

@@ -49,6 +49,9 @@ func ParseDuration(text string) (time.Duration, error) {
 		if d, ok := durationUnits[unit]; ok {
 			return big.NewRat(int64(d), 1), ""
 		}
+		if lower := strings.ToLower(unit); durationUnits[lower] > 0 {
+			return nil, lower
+		}
 		return nil, durationAliases[strings.ToLower(unit)]
 	}, total)
 	if err != nil {

@@ -39,7 +39,7 @@ var variableBlock = &Block{
 	Since:    since,
 	Args: []*Arg{
 		{Name: "type", Kind: Type, Default: "any", Doc: "Type that a value is converted to.", Since: since},
-		{Name: "default", Kind: Any, DefaultDoc: "none: the variable must be set", Doc: "Value when none is given. Only here may env() be called.", Since: since},
+		{Name: "default", Kind: Any, DefaultDoc: "none: the variable must be set", Synonyms: []string{"value", "default_value", "fallback"}, Doc: "Value when none is given. Only here may env() be called.", Since: since},
 		{Name: "description", Kind: String, Synonyms: []string{"doc", "help"}, Doc: "What the variable is for.", Since: since},
 		{Name: "sensitive", Kind: Bool, Default: "false", Synonyms: []string{"secret"}, Doc: "The value is shown nowhere.", Since: since},
 	},
