@@ -23,6 +23,7 @@ func (v *vm) openBase() {
 	step := v.l.NewFunction(v.ipairsStep)
 	v.functions([]entry{
 		{"pairs", func(l *glua.LState) int {
+			// What stands behind a read-only table must not reach the script.
 			t := v.argTable(1)
 			if t == v.ctx.table {
 				t = v.ctxCopy()
@@ -138,7 +139,7 @@ func (v *vm) luaGetMetatable(l *glua.LState) int {
 	}
 	t = v.view(t)
 	meta, ok := t.Metatable.(*glua.LTable)
-	if !ok || meta == v.arrayMark || t == v.ctx.table {
+	if !ok || meta == v.arrayMark {
 		l.Push(glua.LNil)
 		return 1
 	}
@@ -156,7 +157,7 @@ func (v *vm) luaSetMetatable(l *glua.LState) int {
 	if _, ok := meta.(*glua.LTable); !ok && meta != glua.LNil {
 		v.badArg(2, "table or nil")
 	}
-	if v.view(t) != t || t == v.ctx.table {
+	if v.view(t) != t {
 		v.raise("the metatable of a read-only table cannot be changed")
 	}
 	if old, ok := t.Metatable.(*glua.LTable); ok && v.view(old).RawGetString("__metatable") != glua.LNil {
@@ -213,9 +214,6 @@ func (v *vm) luaRawGet(l *glua.LState) int {
 
 func (v *vm) luaRawSet(l *glua.LState) int {
 	t := v.writable(v.argTable(1))
-	if t == v.ctx.table {
-		v.raise("ctx is read-only")
-	}
 	l.RawSet(t, v.argAny(2), v.argAny(3))
 	l.SetTop(1)
 	return 1

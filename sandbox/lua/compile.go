@@ -45,6 +45,9 @@ func compileSource(src sandbox.Source) (p *program, err error) {
 			p, err = nil, &sandbox.LoadError{Source: src.Name, Problem: "the script cannot be compiled: " + short(fmt.Sprint(v))}
 		}
 	}()
+	if err := prescan(src); err != nil {
+		return nil, err
+	}
 	chunk, err := parse.Parse(bytes.NewReader(src.Code), src.Name)
 	if err != nil {
 		return nil, syntaxError(src, err)
@@ -120,8 +123,10 @@ func syntaxError(src sandbox.Source, err error) *sandbox.LoadError {
 	}
 	if e.Pos.Line == parse.EOF {
 		out.Line = 1 + bytes.Count(bytes.TrimRight(src.Code, "\r\n"), []byte("\n"))
-		out.Problem = "the script ends too early: " + parserWords(e.Message)
-		if e.Message == "syntax error" {
+		out.Problem = "the script ends too early"
+		if e.Message != "syntax error" {
+			out.Problem += ": " + parserWords(e.Message)
+		} else {
 			out.Remedy = "an `end`, a bracket or the rest of an expression is missing"
 		}
 		return out

@@ -35,6 +35,9 @@ func (v *vm) body(d *sandbox.Delivery) (glua.LValue, error) {
 	if d.Body == nil {
 		return v.null, nil
 	}
+	if d.Body.Kind() == value.Object {
+		return v.lazyTable(d.Body.Items()), nil
+	}
 	lv, err := v.toLua(d.Body)
 	if err != nil {
 		return nil, err
@@ -78,15 +81,22 @@ func (v *vm) toList(items []value.Value) (glua.LValue, *convertError) {
 
 func (v *vm) toTable(members []value.Value) (glua.LValue, *convertError) {
 	t := v.l.CreateTable(0, len(members))
+	if err := v.fillTable(t, members); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+func (v *vm) fillTable(t *glua.LTable, members []value.Value) *convertError {
 	for i := range members {
 		m := &members[i]
 		item, err := v.toLua(m)
 		if err != nil {
-			return nil, err.in(m.Name())
+			return err.in(m.Name())
 		}
 		t.RawSetString(m.Name(), item)
 	}
-	return t, nil
+	return nil
 }
 
 // fromLua is the value of a Lua value: a snapshot that later changes in the
@@ -132,9 +142,6 @@ func (v *vm) fromLuaAt(lv glua.LValue, depth int) (value.Value, *convertError) {
 // keys are texts for an object.
 func (v *vm) fromTable(t *glua.LTable, depth int) (value.Value, *convertError) {
 	marked := t.Metatable == v.arrayMark
-	if t == v.ctx.table {
-		t = v.ctxCopy()
-	}
 	t = v.view(t)
 	first, _ := t.Next(glua.LNil)
 	switch {

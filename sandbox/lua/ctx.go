@@ -99,7 +99,7 @@ func (v *vm) ctxPair(h *outcome.Header) glua.LValue {
 	return t
 }
 
-// ctxCopy is ctx as an ordinary table, for pairs.
+// ctxCopy is ctx as an ordinary table, for what looks into a table.
 func (v *vm) ctxCopy() *glua.LTable {
 	t := v.l.CreateTable(0, len(ctxFields))
 	for _, name := range ctxFields {

@@ -87,7 +87,7 @@ func (v *vm) describe(err error) (place, text string) {
 
 // describeTable shows an error that a script raised as a table.
 func (v *vm) describeTable(t *glua.LTable) string {
-	if text, ok := t.RawGetString("message").(glua.LString); ok {
+	if text, ok := v.view(t).RawGetString("message").(glua.LString); ok {
 		return string(text)
 	}
 	body, err := v.fromLua(t)

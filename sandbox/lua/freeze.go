@@ -58,10 +58,21 @@ func (v *vm) freezeDeep(t *glua.LTable, name, why string) {
 	}
 }
 
-// view is the table that holds what t shows: t itself unless it is frozen.
+// view is the table that holds what t shows: t itself unless it is frozen, or
+// is ctx.
 func (v *vm) view(t *glua.LTable) *glua.LTable {
 	if t.Metatable == glua.LNil || t.Metatable == v.arrayMark {
 		return t
+	}
+	switch t.Metatable {
+	case v.lazy.meta:
+		v.fill()
+		return t
+	case v.lazy.stale:
+		v.raiseStale()
+	}
+	if t == v.ctx.table {
+		return v.ctxCopy()
 	}
 	if held, ok := v.frozen[t]; ok {
 		return held
@@ -73,7 +84,7 @@ func (v *vm) view(t *glua.LTable) *glua.LTable {
 // tables without asking metamethods.
 func (v *vm) writable(t *glua.LTable) *glua.LTable {
 	if v.view(t) != t {
-		v.raise("this table is read-only: it is built in, or a global, and the script is loaded")
+		v.raise("this table is read-only: it is ctx, built in, or a global, and the script is loaded")
 	}
 	return t
 }

@@ -53,6 +53,7 @@ func (v *vm) openGlobals() {
 	v.openCodecs()
 	v.openTime()
 	v.openContext()
+	v.openLazy()
 	v.openGrants()
 }
 

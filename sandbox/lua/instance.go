@@ -77,11 +77,10 @@ func (in *instance) after(use sandbox.Usage) {
 	if in.meter.kind == "" && !in.vm.broken && use.Bytes < recycleBytes && in.calls < recycleCalls {
 		return
 	}
-	heap := errors.Is(in.meter.err, errHeap)
 	in.vm = nil
-	if heap {
-		// What was stopped is garbage now; the process should not have to
-		// wait for the next collection.
+	if in.meter.kind != "" && theWatchdog.size.Load() > theWatchdog.limit.Load()/2 {
+		// Much of the heap is likely what was just stopped. It must not count
+		// against the next call.
 		runtime.GC()
 	}
 }

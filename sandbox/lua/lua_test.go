@@ -54,3 +54,28 @@ func BenchmarkCall(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkAck is the floor: a call that reads nothing and builds nothing.
+func BenchmarkAck(b *testing.B) {
+	in := compile(b, spec("function handle() return ack() end", "handle"))
+	d := delivery(b, `{"id":1}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		if out, _ := in.Call(context.Background(), d); out.Kind != outcome.Ack {
+			b.Fatal(show(b, out))
+		}
+	}
+}
+
+// BenchmarkWholeBody reads more fields than are read one by one, so that the
+// table is built.
+func BenchmarkWholeBody(b *testing.B) {
+	in := compile(b, spec("function handle(e) for k, v in pairs(e) do end return ack() end", "handle"))
+	d := delivery(b, `{"id":1234567,"account":"acct-000123","amount_cents":1200001,"currency":"EUR","note":"invoice 991823 of the month of May 26"}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		if out, _ := in.Call(context.Background(), d); out.Kind != outcome.Ack {
+			b.Fatal(show(b, out))
+		}
+	}
+}

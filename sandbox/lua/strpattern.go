@@ -123,6 +123,16 @@ type gsub struct {
 	// text is repl as a string, when it is one.
 	text string
 	out  []byte
+	// charged is how much of out the meter has been told of.
+	charged int
+}
+
+// grown charges for what out has grown by, in steps.
+func (v *vm) grown(g *gsub) {
+	if n := len(g.out); n-g.charged > 4096 {
+		v.use(int64(n-g.charged)/64, int64(n-g.charged))
+		g.charged = n
+	}
 }
 
 func (v *vm) strGsub(l *glua.LState) int {
@@ -151,17 +161,14 @@ func (v *vm) substitute(g *gsub, most int) int {
 	if anchored {
 		skip = 1
 	}
-	at, count, charged := 0, 0, 0
+	at, count := 0, 0
 	v.matcher.Reset(g.s, g.p)
 	for count < most {
 		end := v.matcher.At(at, skip)
 		if end >= 0 {
 			count++
 			v.replace(g, at, end)
-			if n := len(g.out); n-charged > 4096 {
-				v.use(int64(n-charged)/64, int64(n-charged))
-				charged = n
-			}
+			v.grown(g)
 		}
 		switch {
 		case end > at:
@@ -234,8 +241,7 @@ func (v *vm) expand(g *gsub, start, end int) {
 		default:
 			g.out = append(g.out, c)
 		}
+		v.grown(g)
 	}
-	// A long replacement of captures of captures must not run ahead of the
-	// budget within one match.
 	v.use(int64(len(r)/16), 0)
 }

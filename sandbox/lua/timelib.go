@@ -35,6 +35,9 @@ func (v *vm) timeFormat(l *glua.LState) int {
 	var out []byte
 	pattern := v.argText(2)
 	for i := 0; i < len(pattern); i++ {
+		if i&1023 == 0 {
+			v.use(1024, 4096)
+		}
 		if pattern[i] != '%' || i+1 == len(pattern) {
 			out = append(out, pattern[i])
 			continue

@@ -43,6 +43,7 @@ type vm struct {
 	replies []outcome.Message
 	random  random
 	ctx     ctxTable
+	lazy    lazyBody
 	grants  []capability.Session
 	args    [8]value.Value
 	matcher pattern.Matcher
@@ -93,6 +94,7 @@ func (v *vm) begin(d *sandbox.Delivery) {
 	}
 	v.random.seeded = false
 	v.ctx.reset()
+	v.endLazy()
 	for _, g := range v.grants {
 		g.Begin(d)
 	}

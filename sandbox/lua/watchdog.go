@@ -12,7 +12,7 @@ import (
 
 // DefaultHeapLimit is by how many bytes the heap of the process may grow while
 // a handler runs before that handler is stopped.
-const DefaultHeapLimit = 128 << 20
+const DefaultHeapLimit = 96 << 20
 
 // SetHeapLimit changes the bound of DefaultHeapLimit for the whole process; 0
 // restores it. The tables that a script builds are not counted one by one, so
@@ -49,8 +49,10 @@ type watchdog struct {
 	// generation rises when states should be renewed because they hold on to
 	// too much between calls.
 	generation atomic.Uint64
-	parked     atomic.Bool
-	wake       chan struct{}
+	// size is the heap at the last look.
+	size   atomic.Int64
+	parked atomic.Bool
+	wake   chan struct{}
 
 	mu   sync.Mutex
 	all  []*watched
@@ -162,6 +164,7 @@ func (w *watchdog) look() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now, heap, running := w.clock.Now(), w.readHeap(), false
+	w.size.Store(heap)
 	var grown *watched
 	for _, x := range w.all {
 		seq := x.m.seq.Load()

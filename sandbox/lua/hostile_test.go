@@ -1,0 +1,21 @@
+package lua
+
+import (
+	"testing"
+
+	"pipeline/sandbox/sandboxtest"
+)
+
+var engine = sandboxtest.Engine{Name: "lua", Compile: Compile}
+
+const healthy = `
+local ids = {}
+function handle(e)
+  ids[e.id] = (ids[e.id] or 0) + 1
+  assert(("x"):rep(3, ",") == "x,x,x" and #ids == 0 and tostring(e.id) == "18446744073709551615")
+  return { id = e.id, suspicious = e.amount_cents > 1000000 }
+end`
+
+func TestMain(m *testing.M) { sandboxtest.Main(m, engine, sandboxtest.LuaAttacks(), healthy) }
+
+func TestHostile(t *testing.T) { sandboxtest.Hostile(t, sandboxtest.LuaAttacks()) }
