@@ -19,3 +19,7 @@ end`
 func TestMain(m *testing.M) { sandboxtest.Main(m, engine, sandboxtest.LuaAttacks(), healthy) }
 
 func TestHostile(t *testing.T) { sandboxtest.Hostile(t, sandboxtest.LuaAttacks()) }
+
+func TestPrograms(t *testing.T) { sandboxtest.Programs(t, engine, sandboxtest.LuaPrograms) }
+
+func TestConformance(t *testing.T) { sandboxtest.Cases(t, engine, sandboxtest.LuaCases()) }
