@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
@@ -17,6 +18,8 @@ import (
 // Broker is a Redis server. It is safe for concurrent use.
 type Broker struct {
 	clock clock.Clock
+	// timeout bounds what does not block.
+	timeout time.Duration
 	// settle runs everything but blocking reads, which readers run.
 	settle, readers redis.UniversalClient
 	sockets         *sockets
@@ -55,7 +58,7 @@ func Open(o Options) (*Broker, error) {
 	if o.Clock == nil {
 		o.Clock = clock.Real()
 	}
-	b := &Broker{clock: o.Clock, sockets: &sockets{}, clustered: o.Cluster}
+	b := &Broker{clock: o.Clock, timeout: o.Timeout, sockets: &sockets{}, clustered: o.Cluster}
 	var err error
 	if b.settle, err = o.client(pool{size: settlers, idle: idleSettler}, b.sockets); err != nil {
 		return nil, fmt.Errorf("open redis: %w", err)

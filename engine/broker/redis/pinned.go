@@ -58,11 +58,14 @@ func (p *pinned) close() {
 }
 
 // reader returns a connection to block on. Canceling ctx ends the attempt to
-// connect.
+// connect; a server that accepts and then says nothing ends it after the
+// timeout.
 func (b *Broker) reader(ctx context.Context) (*reader, error) {
 	if r := b.pinned.take(); r != nil {
 		return r, nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, b.timeout)
+	defer cancel()
 	r := &reader{conn: b.readers.(*redis.Client).Conn()}
 	id, err := r.conn.ClientID(ctx).Result()
 	if err != nil && !redis.HasErrorPrefix(err, "NOPERM") {

@@ -1,0 +1,97 @@
+package redis_test
+
+import (
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"pipeline/engine/broker/redis"
+	"pipeline/tests/redistest"
+)
+
+// proxy stands between a broker and a server and fails as networks do.
+type proxy struct {
+	listener net.Listener
+	server   string
+	// mode is what becomes of the server's answers.
+	mode atomic.Int32
+	// swallowed counts answers that did not pass.
+	swallowed chan struct{}
+
+	mu    sync.Mutex
+	conns []net.Conn
+	wg    sync.WaitGroup
+}
+
+const (
+	pass  = iota
+	cut   // the answer is lost and the connection with it
+	stall // the answer is lost and the connection stays open, as with a half-open socket
+)
+
+// openThrough returns a broker that reaches the server through a proxy.
+func openThrough(t *testing.T, s *redistest.Server) (*redis.Broker, *proxy) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{listener: l, server: s.Addr, swallowed: make(chan struct{}, 1000)}
+	p.wg.Go(p.accept)
+	t.Cleanup(func() {
+		_ = l.Close()
+		p.mu.Lock()
+		for _, c := range p.conns {
+			_ = c.Close()
+		}
+		p.mu.Unlock()
+		p.wg.Wait()
+	})
+	return openWith(t, redis.Options{URL: "redis://" + l.Addr().String() + "/" + itoa(s.DB)}), p
+}
+
+func (p *proxy) accept() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial("tcp", p.server)
+		if err != nil {
+			_ = client.Close()
+			continue
+		}
+		p.mu.Lock()
+		p.conns = append(p.conns, client, server)
+		p.mu.Unlock()
+		p.wg.Go(func() {
+			_, _ = io.Copy(server, client)
+			_ = server.Close()
+		})
+		p.wg.Go(func() { p.answers(client, server) })
+	}
+}
+
+func (p *proxy) answers(client, server net.Conn) {
+	defer client.Close()
+	buf := make([]byte, 1<<16)
+	for {
+		n, err := server.Read(buf)
+		if err != nil {
+			return
+		}
+		switch p.mode.Load() {
+		case cut:
+			p.swallowed <- struct{}{}
+			return
+		case stall:
+			p.swallowed <- struct{}{}
+			continue
+		}
+		if _, err := client.Write(buf[:n]); err != nil {
+			return
+		}
+	}
+}
