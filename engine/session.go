@@ -92,12 +92,12 @@ func (n *session) newSweeper(d *reader.Dispatcher) *reader.Sweeper {
 	s, cfg := n.sub, n.sub.engine.cfg
 	w := &reader.Sweeper{
 		Broker: cfg.Broker, Owner: n.owner, Clock: cfg.Clock, Server: s.engine.server, Held: n.held, Parked: n.parked,
-		Dispatch: d, Room: max(s.spec.Batch, 2*s.spec.Workers.Count), Predecessors: n.predecessors(),
+		Dispatch: d, Room: max(s.spec.Batch, 2*s.spec.Workers.Count), Predecessors: n.predecessors(), Siblings: s.spec.Consumer + "-",
 		Restore: s.restore, Fatal: s.fail, Event: s.event,
 	}
 	if c := s.spec.Claim; c != nil {
 		w.MinIdle = c.MinIdle
-		w.Janitor = s.engine.features.Features.DeletedIDs
+		w.Bodies = s.engine.features.Features.DeletedIDs
 		if c.Only || !s.claimsWithReads() {
 			w.Every = min(s.spec.Block, max(c.MinIdle/4, 50*time.Millisecond))
 		}

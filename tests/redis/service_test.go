@@ -88,12 +88,18 @@ func (silent) Log(*sandbox.Delivery, sandbox.LogLine) {}
 // start runs a pipeline on a server until the test ends or stop is called.
 func start(t *testing.T, s *redistest.Server, p *spec.Pipeline, host string) *service {
 	t.Helper()
+	return startWith(t, s, p, host, compile(t, p))
+}
+
+// startWith runs a pipeline with handlers of the test's own.
+func startWith(t *testing.T, s *redistest.Server, p *spec.Pipeline, host string, handlers map[string]sandbox.Handler) *service {
+	t.Helper()
 	b, err := redis.Open(redis.Options{URL: s.URL()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	record := &recorder{changed: make(chan struct{})}
-	e, err := engine.New(engine.Config{Pipeline: p, Broker: b, Handlers: compile(t, p), Observer: record, Host: host})
+	e, err := engine.New(engine.Config{Pipeline: p, Broker: b, Handlers: handlers, Observer: record, Host: host})
 	if err != nil {
 		t.Fatal(err)
 	}

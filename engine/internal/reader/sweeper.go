@@ -24,8 +24,14 @@ const page = 100
 // kept for the next.
 const pagesPerSweep = 16
 
-// janitorEvery is how often pending entries without a body are looked for.
+// janitorEvery is how often pending entries without a body, and consumers that
+// are gone, are looked for.
 const janitorEvery = time.Minute
+
+// forgotten is how long a consumer without pending entries must have been idle
+// to be removed. Removing one that lives does no harm: its next read makes it
+// anew.
+const forgotten = 10 * time.Minute
 
 // Sweeper brings in what blocking reads do not: entries parked here that are
 // due, what earlier holders of this consumer's slot left, and, where the
@@ -44,11 +50,11 @@ type Sweeper struct {
 	// MinIdle and Every drive XAUTOCLAIM; a zero Every means not at all.
 	MinIdle time.Duration
 	Every   time.Duration
-	// Janitor looks for pending entries without a body.
-	Janitor bool
+	// Bodies: the server can drop pending entries without a body.
+	Bodies bool
 	// Predecessors is the common first part of the names of earlier holders of
-	// this consumer's slot.
-	Predecessors string
+	// this consumer's slot, Siblings that of all consumers of the subscription.
+	Predecessors, Siblings string
 	// Restore creates a lost group again; Fatal is told of an error that does
 	// not pass by waiting.
 	Restore func(ctx context.Context) error
@@ -84,7 +90,7 @@ func (s *Sweeper) Run(ctx context.Context) {
 			}
 			nextClaim = now.Add(s.Every)
 		}
-		if s.Janitor && !now.Before(nextJanitor) {
+		if !now.Before(nextJanitor) {
 			s.try(ctx, s.clean)
 			nextJanitor = now.Add(janitorEvery)
 		}
@@ -102,12 +108,9 @@ func (s *Sweeper) Run(ctx context.Context) {
 // sleep is how long there is nothing to do.
 func (s *Sweeper) sleep(nextClaim, nextJanitor time.Time) time.Duration {
 	now := s.Clock.Now()
-	d := time.Hour
+	d := nextJanitor.Sub(now)
 	if s.Every > 0 {
 		d = min(d, nextClaim.Sub(now))
-	}
-	if s.Janitor {
-		d = min(d, nextJanitor.Sub(now))
 	}
 	if due, ok := s.Parked.Next(); ok {
 		d = min(d, due.Sub(now))
@@ -274,9 +277,19 @@ func (s *Sweeper) autoClaim(ctx context.Context) error {
 	return nil
 }
 
-// clean drops pending entries whose body was deleted: claiming reads skip them
-// and leave them for ever, and become slow over many.
+// clean clears away what nobody else does.
 func (s *Sweeper) clean(ctx context.Context) error {
+	if s.Bodies {
+		if err := s.dropBodiless(ctx); err != nil {
+			return err
+		}
+	}
+	return s.removeForgotten(ctx)
+}
+
+// dropBodiless drops pending entries whose body was deleted: claiming reads
+// skip them and leave them for ever, and become slow over many.
+func (s *Sweeper) dropBodiless(ctx context.Context) error {
 	for range pagesPerSweep {
 		res, err := s.Broker.AutoClaim(ctx, broker.AutoClaimRequest{
 			Owner: s.Owner, Start: s.rubbish, Count: page, JustDeleted: true,
@@ -288,6 +301,26 @@ func (s *Sweeper) clean(ctx context.Context) error {
 		s.Dispatch.BodiesGone(res.Deleted)
 		if s.rubbish.IsZero() {
 			return nil
+		}
+	}
+	return nil
+}
+
+// removeForgotten removes consumers of this subscription that have long been
+// gone and hold nothing.
+func (s *Sweeper) removeForgotten(ctx context.Context) error {
+	consumers, err := s.Broker.ConsumerInfos(ctx, s.Owner.Stream, s.Owner.Group)
+	if err != nil {
+		return err
+	}
+	for _, c := range consumers {
+		if c.Pending > 0 || c.Idle < forgotten || c.Name == s.Owner.Consumer || !strings.HasPrefix(c.Name, s.Siblings) {
+			continue
+		}
+		owner := s.Owner
+		owner.Consumer = c.Name
+		if _, err := s.Broker.RemoveConsumer(ctx, owner); err != nil {
+			return err
 		}
 	}
 	return nil

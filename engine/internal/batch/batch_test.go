@@ -1,0 +1,158 @@
+package batch_test
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"pipeline/engine/broker"
+	"pipeline/engine/internal/batch"
+)
+
+func id(n int) broker.ID { return broker.ID{Ms: uint64(n)} }
+
+// filled is a batch with one item for each key.
+func filled(keys []string) *batch.Batch {
+	b := batch.Get(len(keys))
+	for i, k := range keys {
+		it := b.Grow()
+		it.Delivery.ID, it.Key = id(i+1), k
+	}
+	return b
+}
+
+func TestSplitBringsEveryItemToOneLaneInOrderAndEqualKeysTogether(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		keys := rapid.SliceOfN(rapid.SampledFrom([]string{"", "a", "b", "c", "d"}), 1, 200).Draw(t, "keys")
+		lanes := rapid.IntRange(1, 9).Draw(t, "lanes")
+		b := filled(keys)
+		laneOf := map[string]int{}
+		seen := 0
+		b.Split(lanes, rapid.IntRange(0, lanes-1).Draw(t, "first"), func(l int, s batch.Share) {
+			last := broker.ID{}
+			for i := range s.Len() {
+				it := s.At(i)
+				seen++
+				if !last.Less(it.Delivery.ID) {
+					t.Fatalf("lane %d: %v after %v", l, it.Delivery.ID, last)
+				}
+				last = it.Delivery.ID
+				if it.Key == "" {
+					continue
+				}
+				if other, ok := laneOf[it.Key]; ok && other != l {
+					t.Fatalf("key %s is in lanes %d and %d", it.Key, other, l)
+				}
+				laneOf[it.Key] = l
+			}
+		})
+		if seen != len(keys) {
+			t.Fatalf("%d items came to lanes, want %d", seen, len(keys))
+		}
+	})
+}
+
+func TestSplitSpreadsItemsWithoutKeys(t *testing.T) {
+	b := filled(make([]string, 100))
+	var sizes []int
+	b.Split(4, 3, func(_ int, s batch.Share) { sizes = append(sizes, s.Len()) })
+	if !slices.Equal(sizes, []int{25, 25, 25, 25}) {
+		t.Fatalf("lanes got %v items", sizes)
+	}
+}
+
+func TestHeldKnowsWhatIsHeldUntilItIsSettled(t *testing.T) {
+	h := batch.NewHeld()
+	b := filled([]string{"a", "b", "c"})
+	h.Add(b)
+	changed := h.Changed()
+	items := []*batch.Item{&b.Items[0], &b.Items[1]}
+	if h.Count() != 3 || !h.Contains(id(1)) || h.Contains(id(9)) {
+		t.Fatal("what was added is not held, or what was not is")
+	}
+	h.Settled(b, items)
+	select {
+	case <-changed:
+	default:
+		t.Error("a settlement wakes nobody")
+	}
+	if h.Count() != 1 || h.Contains(id(1)) || !h.Contains(id(3)) {
+		t.Fatal("what was settled is still held, or what was not is gone")
+	}
+	if got := h.IDs(nil); !slices.Equal(got, []broker.ID{id(3)}) {
+		t.Fatalf("renews %v, want only 3-0", got)
+	}
+	h.Settled(b, []*batch.Item{&b.Items[2]})
+	if h.Count() != 0 || h.Contains(id(3)) {
+		t.Fatal("something is held after all was settled")
+	}
+}
+
+func TestHeldDoesNotRenewWhatIsLostOrAboutToWait(t *testing.T) {
+	h := batch.NewHeld()
+	b := filled([]string{"a", "b", "c", "d"})
+	h.Add(b)
+	if s, ok := h.Lose(id(1), batch.Taken); !ok || s != batch.Queued {
+		t.Fatalf("lost in state %v, %v", s, ok)
+	}
+	b.Items[1].Action.Verb = batch.Wait
+	b.Items[1].SetState(batch.Finished)
+	b.Items[2].Action.Verb = batch.Ack
+	b.Items[2].SetState(batch.Finished)
+	if got := h.IDs(nil); !slices.Equal(got, []broker.ID{id(3), id(4)}) {
+		t.Fatalf("renews %v, want what is running and what is finished and not written", got)
+	}
+	if _, ok := h.Lose(id(9), batch.Taken); ok {
+		t.Fatal("lost an entry that was not held")
+	}
+}
+
+// TestHeldIsSafeForConcurrentUse hammers the table as readers, settlers and
+// keepers do; the race detector is the judge.
+func TestHeldIsSafeForConcurrentUse(t *testing.T) {
+	h := batch.NewHeld()
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for range 200 {
+				b := filled([]string{"a", "b", "c"})
+				h.Add(b)
+				for i := range b.Items {
+					b.Items[i].SetState(batch.Finished)
+					h.Settled(b, []*batch.Item{&b.Items[i]})
+				}
+			}
+		})
+	}
+	all.Go(func() {
+		for range 200 {
+			h.IDs(nil)
+			h.Lose(id(2), batch.Taken)
+			h.Contains(id(1))
+			changed := h.Changed()
+			if h.Count() == 0 {
+				return
+			}
+			<-changed
+		}
+	})
+	all.Wait()
+	if n := h.Count(); n != 0 {
+		t.Fatalf("%d held at the end", n)
+	}
+}
+
+func BenchmarkSplit(b *testing.B) {
+	keys := make([]string, 1000)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("acct-%06d", i%500)
+	}
+	batch1 := filled(keys)
+	b.ReportAllocs()
+	for b.Loop() {
+		batch1.Split(8, 0, func(int, batch.Share) {})
+	}
+}
