@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"pipeline/engine/outcome"
 	"pipeline/engine/spec"
@@ -110,7 +109,7 @@ var members = []string{"stream", "entry", "key", "headers"}
 // envelope reads {"stream":…,"entry":…,"key":…,"headers":…}.
 func (r *Reader) envelope(rec *Record, v *value.Value) error {
 	if v.Kind() != value.Object {
-		return r.bad("the line is a JSON %s, not an envelope {\"stream\":…,\"entry\":…}; to read bodies, name their stream on the command line", v.Kind())
+		return r.bad("the line is %s, not an envelope {\"stream\":…,\"entry\":…}; to read bodies, name their stream on the command line", kind(v))
 	}
 	hasEntry := false
 	for i := range v.Items() {
@@ -124,7 +123,7 @@ func (r *Reader) envelope(rec *Record, v *value.Value) error {
 		case "key":
 			rec.HasKey, rec.Key = true, m.Text()
 			if m.Kind() != value.String {
-				err = r.bad("key is a %s, not a string", m.Kind())
+				err = r.bad("key is %s, not a string", kind(m))
 			}
 		case "headers":
 			err = r.headers(rec, m)
@@ -148,7 +147,7 @@ func (r *Reader) envelope(rec *Record, v *value.Value) error {
 
 func (r *Reader) stream(rec *Record, m *value.Value) error {
 	if m.Kind() != value.String {
-		return r.bad("stream is a %s, not a string", m.Kind())
+		return r.bad("stream is %s, not a string", kind(m))
 	}
 	rec.Stream = FindStream(r.pipeline, m.Text())
 	if rec.Stream == nil {
@@ -161,16 +160,27 @@ func (r *Reader) stream(rec *Record, m *value.Value) error {
 
 func (r *Reader) headers(rec *Record, m *value.Value) error {
 	if m.Kind() != value.Object {
-		return r.bad("headers is a %s, not an object of strings", m.Kind())
+		return r.bad("headers is %s, not an object of strings", kind(m))
 	}
 	for i := range m.Items() {
 		h := &m.Items()[i]
 		if h.Kind() != value.String {
-			return r.bad("header %s is a %s, not a string", value.Quote(h.Name()), h.Kind())
+			return r.bad("header %s is %s, not a string", value.Quote(h.Name()), kind(h))
 		}
 		rec.Headers = append(rec.Headers, outcome.Header{Name: h.Name(), Value: h.Text()})
 	}
 	return nil
+}
+
+// kind names what a value is, with its article.
+func kind(v *value.Value) string {
+	switch v.Kind() {
+	case value.Null:
+		return "null"
+	case value.Array, value.Object:
+		return "an " + v.Kind().String()
+	}
+	return "a " + v.Kind().String()
 }
 
 // FindStream returns the stream with the label or, where no label fits, with
@@ -194,13 +204,4 @@ func StreamNames(p *spec.Pipeline) []string {
 		names[i] = s.Label
 	}
 	return names
-}
-
-// Quoted lists names for a message: "a", "b".
-func Quoted(names []string) string {
-	quoted := make([]string, len(names))
-	for i, n := range names {
-		quoted[i] = value.Quote(n)
-	}
-	return strings.Join(quoted, ", ")
 }

@@ -89,19 +89,17 @@ func appendLog(dst []byte, l *sandbox.LogLine) []byte {
 	return append(appendPairs(dst, l.Attrs), '}')
 }
 
-// appendPairs appends an object of strings. Of names that repeat, the last one
-// stands, as readers of JSON have it.
+// appendPairs appends an object of strings. Of names that repeat, the first one
+// stands: it is the one that counts on the wire.
 func appendPairs(dst []byte, pairs []outcome.Header) []byte {
 	dst = append(dst, '{')
-	first := true
 	for i := range pairs {
-		if repeated(pairs[i+1:], pairs[i].Name) {
+		if repeated(pairs[:i], pairs[i].Name) {
 			continue
 		}
-		if !first {
+		if i > 0 {
 			dst = append(dst, ',')
 		}
-		first = false
 		dst = appendString(dst, pairs[i].Name)
 		dst = append(dst, ':')
 		dst = appendString(dst, pairs[i].Value)

@@ -196,7 +196,7 @@ func waitingText(p paint, w Waiting) string {
 	}
 	text := p.text(yellow, count(w.Entries, "entry", "entries")) + " of " + clean(w.Stream) + verb + clean(w.Group)
 	if w.Until.IsZero() {
-		text += "; no subscription of the group claims, so only the consumer that holds them can run them again"
+		text += "; nobody in the group claims, so only their own consumer runs them again"
 	} else {
 		text += first + w.Until.Format(time.TimeOnly) + " (in " + Duration(w.In.Round(100*time.Millisecond)) + ")"
 	}

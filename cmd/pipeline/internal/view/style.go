@@ -105,10 +105,10 @@ func fit(s string, n int) string {
 	return s
 }
 
-// pad appends s and spaces up to n columns.
+// pad appends s and spaces up to n columns, at least one.
 func (p paint) pad(dst []byte, st style, s string, n int) []byte {
 	dst = p.append(dst, st, s)
-	return appendSpaces(dst, n-columns(s))
+	return appendSpaces(dst, max(1, n-columns(s)))
 }
 
 func appendSpaces(dst []byte, n int) []byte {
