@@ -1,0 +1,102 @@
+package memory
+
+import "pipeline/engine/broker"
+
+// unknown stands for a number of read entries that cannot be told.
+const unknown = -1
+
+// group is a consumer group of a stream.
+type group struct {
+	name string
+	// last is the last delivered id; read how many entries were delivered up
+	// to it, or unknown.
+	last broker.ID
+	read int64
+
+	pending   list[*pending]
+	byTime    list[*pending]
+	consumers map[string]*consumer
+}
+
+// consumer is a consumer of a group.
+type consumer struct {
+	name    string
+	pending list[*pending]
+	// seen is when it last tried to read or claim.
+	seen int64
+}
+
+// pending is an entry that was delivered and not acknowledged.
+type pending struct {
+	id       broker.ID
+	consumer *consumer
+	// at is when it was delivered, or last renewed, in milliseconds; an aged
+	// entry has an earlier time than that.
+	at int64
+	// count is how often it was delivered.
+	count int64
+}
+
+func (p *pending) timeKey() key { return key{p.at, p.id} }
+
+func newGroup(name string, at broker.ID) *group {
+	return &group{name: name, last: at, read: unknown, consumers: map[string]*consumer{}}
+}
+
+// consumer returns the consumer, which is created by the first command that
+// names it, and notes that it was seen.
+func (g *group) consumer(name string, now int64) *consumer {
+	c := g.consumers[name]
+	if c == nil {
+		c = &consumer{name: name}
+		g.consumers[name] = c
+	}
+	c.seen = now
+	return c
+}
+
+// held returns the entry if it is pending under the consumer.
+func (g *group) held(id broker.ID, consumer string) *pending {
+	if p, found := g.pending.get(byID(id)); found && p.consumer.name == consumer {
+		return p
+	}
+	return nil
+}
+
+// put adds an entry that was not pending.
+func (g *group) put(p *pending) {
+	g.pending.set(byID(p.id), p)
+	g.byTime.set(p.timeKey(), p)
+	p.consumer.pending.set(byID(p.id), p)
+}
+
+// move gives a pending entry to a consumer with a delivery time and a count.
+func (g *group) move(p *pending, to *consumer, at, count int64) {
+	if p.at != at {
+		g.byTime.remove(p.timeKey())
+		p.at = at
+		g.byTime.set(p.timeKey(), p)
+	}
+	if p.consumer != to {
+		p.consumer.pending.remove(byID(p.id))
+		p.consumer = to
+		to.pending.set(byID(p.id), p)
+	}
+	p.count = count
+}
+
+// drop takes an entry out of the pending list: XACK, or a body that is gone.
+func (g *group) drop(p *pending) {
+	g.pending.remove(byID(p.id))
+	g.byTime.remove(p.timeKey())
+	p.consumer.pending.remove(byID(p.id))
+}
+
+// acknowledge is XACK of one id, by whomever.
+func (g *group) acknowledge(id broker.ID) bool {
+	p, found := g.pending.get(byID(id))
+	if found {
+		g.drop(p)
+	}
+	return found
+}

@@ -1,0 +1,67 @@
+package memory
+
+import (
+	"context"
+
+	"pipeline/engine/broker"
+)
+
+// Renew implements broker.Broker. One that plays a server before 7.0 does not
+// tell that a body is gone: such an entry is Held.
+func (b *Broker) Renew(ctx context.Context, o broker.Owner, ids []broker.ID) ([]broker.Holding, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	var out []broker.Holding
+	err := b.do(ctx, on(o, "renew"), func(now int64) error {
+		s, g, err := b.group(o.Stream, o.Group)
+		if err != nil {
+			return err
+		}
+		out = make([]broker.Holding, len(ids))
+		for i, id := range ids {
+			out[i] = b.renew(s, g, id, o.Consumer, now)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (b *Broker) renew(s *stream, g *group, id broker.ID, owner string, now int64) broker.Holding {
+	p := g.held(id, owner)
+	if p == nil {
+		return broker.HeldByOther
+	}
+	b.changed()
+	if !b.claim(s, g, p, g.consumer(owner, now), now, p.count) {
+		return broker.BodyGone
+	}
+	return broker.Held
+}
+
+// releasedIdle is how long a released entry looks idle, in milliseconds: some
+// thirty years, more than any MinIdle.
+const releasedIdle = 1_000_000_000_000
+
+// Release implements broker.Broker.
+func (b *Broker) Release(ctx context.Context, o broker.Owner, ids []broker.ID) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	return b.do(ctx, on(o, "release"), func(now int64) error {
+		s, g, err := b.group(o.Stream, o.Group)
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			if p := g.held(id, o.Consumer); p != nil {
+				b.claim(s, g, p, g.consumer(o.Consumer, now), now-releasedIdle, max(0, p.count-1))
+				b.changed()
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,144 @@
+package memory
+
+import (
+	"context"
+
+	"pipeline/engine/broker"
+)
+
+// Settle implements broker.Broker. The whole settlement is one atomic step. As
+// on a server, acknowledging in a group that does not exist is no error.
+func (b *Broker) Settle(ctx context.Context, s *broker.Settlement) (broker.SettleResult, error) {
+	var out broker.SettleResult
+	err := b.do(ctx, on(s.Owner, "settle"), func(now int64) (err error) {
+		out, err = b.settle(s, now)
+		return err
+	})
+	if err != nil {
+		return broker.SettleResult{}, err
+	}
+	return out, nil
+}
+
+func (b *Broker) settle(settlement *broker.Settlement, now int64) (broker.SettleResult, error) {
+	out := broker.SettleResult{
+		Steps: make([]broker.StepResult, len(settlement.Steps)), Waits: make([]broker.Status, len(settlement.Waits)),
+	}
+	s, err := b.stream(settlement.Stream)
+	if err != nil {
+		return out, err
+	}
+	var g *group
+	if s != nil {
+		g = s.groups[settlement.Group]
+	}
+	if g == nil {
+		if len(settlement.Steps)+len(settlement.Waits) > 0 {
+			return out, noGroup(settlement.Stream, settlement.Group)
+		}
+		return out, nil
+	}
+	forget := b.forgetting(settlement)
+	for _, id := range settlement.Acks {
+		if g.acknowledge(id) {
+			b.changed()
+		}
+		forget(id)
+	}
+	for i := range settlement.Steps {
+		step := &settlement.Steps[i]
+		out.Steps[i] = b.step(g, settlement.Consumer, step, now)
+		if status := out.Steps[i].Status; status == broker.Done || status == broker.Torn {
+			forget(step.ID)
+		}
+	}
+	for i := range settlement.Waits {
+		out.Waits[i] = b.putBack(s, g, settlement, &settlement.Waits[i], now)
+	}
+	return out, nil
+}
+
+// forgetting returns what drops the record of a settled entry, if it is among
+// those to be forgotten.
+func (b *Broker) forgetting(s *broker.Settlement) func(broker.ID) {
+	if len(s.Forget) == 0 {
+		return func(broker.ID) {}
+	}
+	names := make(map[broker.ID]bool, len(s.Forget))
+	for _, id := range s.Forget {
+		names[id] = true
+	}
+	records := &b.besideOf(s.Stream, s.Group).records
+	return func(id broker.ID) {
+		if names[id] {
+			records.remove(byID(id))
+		}
+	}
+}
+
+// step publishes the messages of one entry and acknowledges it. A destination
+// of another type refuses all of them, before anything is written.
+func (b *Broker) step(g *group, owner string, step *broker.Step, now int64) broker.StepResult {
+	p := g.held(step.ID, owner)
+	if p == nil {
+		return broker.StepResult{Status: broker.NotOwned}
+	}
+	for i := range step.Publish {
+		if _, err := b.stream(step.Publish[i].Stream); err != nil {
+			return broker.StepResult{Status: broker.Refused, Err: publishing(&step.Publish[i], err)}
+		}
+	}
+	result := broker.StepResult{Status: broker.Done}
+	for i := range step.Publish {
+		if _, err := b.add(&step.Publish[i], now); err != nil {
+			result = broker.StepResult{Status: broker.Torn, Err: publishing(&step.Publish[i], err)}
+			if i == 0 {
+				result.Status = broker.Refused
+				return result
+			}
+			break
+		}
+	}
+	g.drop(p)
+	b.changed()
+	return result
+}
+
+func publishing(m *broker.Add, err error) error {
+	return operation{name: "publish", stream: m.Stream}.fail(err)
+}
+
+// putBack leaves an entry in the pending list and writes down why. One that
+// carries nothing to remember leaves the record as it is.
+func (b *Broker) putBack(s *stream, g *group, settlement *broker.Settlement, w *broker.Wait, now int64) broker.Status {
+	p := g.held(w.ID, settlement.Consumer)
+	if p == nil {
+		return broker.NotOwned
+	}
+	after, aged := max(0, milliseconds(w.After)), int64(0)
+	if w.Timed && w.MinIdle > 0 {
+		aged = max(0, milliseconds(w.MinIdle)-after)
+	}
+	count := p.count
+	if w.Uncount {
+		count = max(0, count-1)
+	}
+	b.changed()
+	if !b.claim(s, g, p, g.consumer(settlement.Consumer, now), now-aged, count) {
+		return broker.NotOwned
+	}
+	if !w.Timed && !w.Asked && w.Error == "" {
+		return broker.Done
+	}
+	records := &b.besideOf(settlement.Stream, settlement.Group).records
+	old, _ := records.get(byID(w.ID))
+	record := broker.Record{Starts: old.Starts, Asked: old.Asked, Error: w.Error, At: instant(now), By: settlement.Consumer}
+	if w.Asked {
+		record.Asked++
+	}
+	if w.Timed {
+		record.Due = instant(now + after)
+	}
+	records.set(byID(w.ID), record)
+	return broker.Done
+}

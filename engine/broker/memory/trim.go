@@ -1,0 +1,96 @@
+package memory
+
+import (
+	"context"
+
+	"pipeline/engine/broker"
+)
+
+// trimStep is how many entries one Trim removes at most, as on a server.
+const trimStep = 10_000
+
+// nodeSize is how many entries a server packs together at most: an approximate
+// trim removes whole nodes.
+const nodeSize = 100
+
+// Trim implements broker.Broker.
+func (b *Broker) Trim(ctx context.Context, r broker.TrimRequest) (int64, error) {
+	var removed int64
+	err := b.do(ctx, operation{name: "trim", stream: r.Stream}, func(int64) error {
+		s, err := b.stream(r.Stream)
+		if s == nil {
+			return err
+		}
+		removed = b.trim(s, &r)
+		if removed > 0 {
+			b.changed()
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	return removed, nil
+}
+
+// trim removes the oldest entries that are beyond a bound. Protected entries
+// are passed over from 8.2 on (XTRIM … ACKED); before, where that is done with
+// the groups' positions, the first one ends it, and the entries count as
+// deleted.
+func (b *Broker) trim(s *stream, r *broker.TrimRequest) int64 {
+	var excess int64
+	if r.MaxLen > 0 {
+		excess = int64(s.entries.len()) - r.MaxLen
+	}
+	var ids []broker.ID
+	for at := s.entries.from(key{}); len(ids) < trimStep; {
+		k, _, ok := at.next()
+		if !ok || int64(len(ids)) >= excess && !k.id.Less(r.MinID) {
+			break
+		}
+		if !r.Protect {
+			ids = append(ids, k.id)
+			continue
+		}
+		delivered, acknowledged := s.settled(k.id)
+		if acknowledged {
+			ids = append(ids, k.id)
+		} else if !delivered || !b.features.TrimAcknowledged {
+			break
+		}
+	}
+	for _, id := range ids {
+		if r.Protect && !b.features.TrimAcknowledged {
+			s.delete(id)
+		} else {
+			s.entries.remove(byID(id))
+		}
+	}
+	return int64(len(ids))
+}
+
+// settled reports whether every group was delivered the entry, and whether
+// every group also acknowledged it.
+func (s *stream) settled(id broker.ID) (delivered, acknowledged bool) {
+	acknowledged = true
+	for _, g := range s.groups {
+		if g.last.Less(id) {
+			return false, false
+		}
+		if _, pending := g.pending.get(byID(id)); pending {
+			acknowledged = false
+		}
+	}
+	return true, acknowledged
+}
+
+// trimAbout is the trim of an XADD MAXLEN ~: whole nodes, never below the
+// bound.
+func (s *stream) trimAbout(length int64) {
+	for int64(s.entries.len())-nodeSize >= length {
+		for range nodeSize {
+			k, _, _ := s.entries.first()
+			s.entries.remove(k)
+		}
+	}
+}
