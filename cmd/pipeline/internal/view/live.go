@@ -40,8 +40,7 @@ func (v *View) Observer(p *spec.Pipeline) *Live {
 	l.idWidth = len("1700000000000-0")
 	return &Live{v: v, lines: l, tally: NewTally(p), why: map[waiter]string{}, quiet: map[observe.EventName]bool{
 		observe.EventGroupCreated: true, observe.EventReading: true, observe.EventDeadLettered: true,
-		observe.EventTakenOver: true, observe.EventHandlerChanged: true, observe.EventStaleSettle: true,
-		observe.EventDraining: true,
+		observe.EventTakenOver: true, observe.EventStaleSettle: true, observe.EventDraining: true,
 	}}
 }
 
@@ -131,7 +130,7 @@ func (l *Live) Event(e observe.Event) {
 	if e.Err != nil {
 		text += ": " + e.Err.Error()
 	}
-	l.v.Remark(e.Level, text)
+	l.v.Remark(string(e.Name), e.Level, text)
 }
 
 func errorText(err error) string {
@@ -141,8 +140,17 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// Remark prints a line to stderr with its level in front.
-func (v *View) Remark(level sandbox.Level, text string) {
+// Remark prints something that happened: a line with its level in front to
+// stderr, or an event.
+func (v *View) Remark(event string, level sandbox.Level, text string) {
+	if v.o.JSON {
+		v.event(struct {
+			Event   string `json:"event"`
+			Level   string `json:"level"`
+			Message string `json:"message"`
+		}{event, levelName(level), text})
+		return
+	}
 	styles := map[string]style{"debug": dim, "info": blue, "warn": yellow, "error": red}
 	name := levelName(level)
 	line := paint(v.o.ErrColor).append(nil, styles[name], name)

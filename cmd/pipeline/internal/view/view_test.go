@@ -155,7 +155,7 @@ func TestLive(t *testing.T) {
 				Time: at, Name: observe.EventBodyMissing, Level: sandbox.Error, Subscription: "screen",
 				Message: "an entry is gone", Err: errors.New("trimmed"), Count: 1,
 			})
-			c.Remark(sandbox.Info, "handler a was taken anew")
+			c.Remark("handler.refused", sandbox.Error, "handler a runs on with the code before")
 			l.Summary(12, []view.Waiting{
 				{Group: "ledger", Stream: "payments", Entries: 6, Until: at, In: 29812 * time.Millisecond, Why: "account locked"},
 				{Group: "fraud", Stream: "payments", Entries: 1, Until: at, In: time.Second},
