@@ -34,8 +34,6 @@ type Broker struct {
 	// sweeps holds how far SaveFloor has looked through records, by stream and
 	// group.
 	sweeps sync.Map
-	// acked: XTRIM … ACKED works; asked once.
-	acked atomic.Int32
 }
 
 var _ broker.Broker = (*Broker)(nil)

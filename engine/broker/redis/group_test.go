@@ -261,3 +261,37 @@ func TestInspect(t *testing.T) {
 		}
 	})
 }
+
+func TestTrimOfLargeBodies(t *testing.T) {
+	everyVersion(t, func(t *testing.T, s *redistest.Server, b *redis.Broker) {
+		big := string(make([]byte, 200_000))
+		if _, err := b.CreateGroup(t.Context(), stream, group, "0"); err != nil {
+			t.Fatal(err)
+		}
+		var adds []broker.Add
+		for i := range 40 {
+			value := "small"
+			if i > 10 {
+				value = big
+			}
+			adds = append(adds, message(stream, field("a", value)))
+		}
+		if _, err := b.Add(t.Context(), adds); err != nil {
+			t.Fatal(err)
+		}
+		settle(t, b, &broker.Settlement{Owner: owner("c"), Acks: idsOf(read(t, b, "c", 40))})
+		steps, left := 0, int64(40)
+		for ; ; steps++ {
+			n, err := b.Trim(t.Context(), broker.TrimRequest{Stream: stream, MaxLen: 5, Protect: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if left -= n; n == 0 {
+				break
+			}
+		}
+		if left != 5 || lengthOf(t, b, stream) != 5 || steps < 3 {
+			t.Errorf("%d left after %d steps", left, steps)
+		}
+	})
+}

@@ -84,7 +84,6 @@ func (b *Broker) Probe(ctx context.Context) (broker.Server, error) {
 		*d.feature(&s.Features) = mentions(history.Val(), documentedSince) ||
 			history.Err() != nil && atLeast(&s, documentedSince)
 	}
-	b.rememberTrim(&s)
 	return s, nil
 }
 

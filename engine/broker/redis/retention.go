@@ -3,9 +3,6 @@ package redis
 import (
 	"context"
 	_ "embed"
-	"errors"
-
-	"github.com/redis/go-redis/v9"
 
 	"pipeline/engine/broker"
 )
@@ -25,40 +22,14 @@ var (
 	removeScript = newScript(removeText)
 )
 
-// What is known of XTRIM … ACKED.
-const (
-	ackedUnknown = iota
-	ackedYes
-	ackedNo
-)
-
-// rememberTrim keeps what a probe found, for Trim.
-func (b *Broker) rememberTrim(s *broker.Server) {
-	if s.Features.TrimAcknowledged {
-		b.acked.Store(ackedYes)
-	} else {
-		b.acked.Store(ackedNo)
-	}
-}
-
-// knowsAcked asks whether the server trims acknowledged entries by itself, once.
-func (b *Broker) knowsAcked(ctx context.Context) (bool, error) {
-	if known := b.acked.Load(); known != ackedUnknown {
-		return known == ackedYes, nil
-	}
-	_, err := b.Probe(ctx)
-	return b.acked.Load() == ackedYes, err
-}
-
-// Trim implements broker.Broker. Whole nodes go first, which is cheap, up to
-// 10,000 entries a step; the rest of less than a node goes exactly.
+// Trim implements broker.Broker. With Protect a script works out what every
+// group has acknowledged: everything before the oldest pending entry of each,
+// so that an entry that stays pending keeps what lies behind it. Without it,
+// whole nodes go first, which is cheap, up to 10,000 entries a step; the rest
+// of less than a node goes exactly.
 func (b *Broker) Trim(ctx context.Context, r broker.TrimRequest) (int64, error) {
 	op := operation{name: "trim", stream: r.Stream}
-	acked, err := b.knowsAcked(ctx)
-	if err != nil {
-		return 0, b.fail(op, err)
-	}
-	if r.Protect && !acked {
+	if r.Protect {
 		n, err := b.trimScript(ctx, &r)
 		return n, b.fail(op, err)
 	}
@@ -86,15 +57,7 @@ func (b *Broker) Trim(ctx context.Context, r broker.TrimRequest) (int64, error) 
 }
 
 func (b *Broker) xtrim(ctx context.Context, r *broker.TrimRequest, what, how string, bound any) (int64, error) {
-	list := []any{"XTRIM", r.Stream, what, how, bound}
-	if r.Protect {
-		list = append(list, "ACKED")
-	}
-	n, err := b.settle.Do(ctx, list...).Int64()
-	if errors.Is(err, redis.Nil) {
-		err = nil
-	}
-	return n, err
+	return b.settle.Do(ctx, "XTRIM", r.Stream, what, how, bound).Int64()
 }
 
 func (b *Broker) trimScript(ctx context.Context, r *broker.TrimRequest) (int64, error) {

@@ -1,9 +1,11 @@
--- Removes old entries that every group has acknowledged, for servers without
--- XTRIM … ACKED.
+-- Removes old entries that every group has acknowledged.
 --
 -- KEYS[1]   the stream
 -- ARGV[1]   length to keep or 0, [2] id before which entries go or "0-0"
--- Replies   how many were removed: a few at a time, so that their bodies, which XRANGE brings along, stay small
+-- Replies   how many were removed: at most 1,000, fewer where bodies are large
+--
+-- XTRIM … ACKED is not used where there is one: it looks at every entry that is not acknowledged, at every call
+-- and past its LIMIT, which blocks the server for seconds over a large backlog.
 local stream, length, minid = KEYS[1], tonumber(ARGV[1]), ARGV[2]
 
 local function less(a, b) return #a < #b or #a == #b and a < b end
@@ -30,19 +32,29 @@ for _, info in ipairs(redis.call('XINFO', 'GROUPS', stream)) do
     last, exclusive = at, pending > 0
   end
 end
-local to = last and ((exclusive and '(' or '') .. last) or '+'
+local function acknowledged(id)
+  return not last or before(id, last) or id == last and not exclusive
+end
 
 local excess = length > 0 and redis.call('XLEN', stream) - length or 0
 if excess <= 0 and minid == '0-0' then return 0 end
-local first = redis.call('XRANGE', stream, '-', to, 'COUNT', 1)
-if #first == 0 then return 0 end
-local size = 1
-for _, text in ipairs(first[1][2]) do size = size + #text end
-local step = math.max(1, math.min(100, math.floor(262144 / size)))
 
-local ids = {}
-for i, entry in ipairs(redis.call('XRANGE', stream, '-', to, 'COUNT', step)) do
-  if i <= excess or before(entry[1], minid) then ids[#ids + 1] = entry[1] end
+-- XRANGE brings bodies along, so pages grow only as far as the bodies seen so far allow.
+local n, bytes, page, from, done = 0, 0, 1, '-', false
+while not done and page > 0 do
+  local entries = redis.call('XRANGE', stream, from, '+', 'COUNT', page)
+  done = #entries < page
+  for _, entry in ipairs(entries) do
+    if not acknowledged(entry[1]) or n >= excess and not before(entry[1], minid) then
+      done = true
+      break
+    end
+    n, from = n + 1, '(' .. entry[1]
+    for _, text in ipairs(entry[2]) do bytes = bytes + #text end
+  end
+  page = math.min(4 * page, 1000 - n, math.floor((262144 - bytes) / (bytes / n + 1)))
 end
-if #ids == 0 then return 0 end
-return redis.call('XDEL', stream, unpack(ids))
+if n == 0 then return 0 end
+local next = redis.call('XRANGE', stream, from, '+', 'COUNT', 1)[1]
+if next then return redis.call('XTRIM', stream, 'MINID', '=', next[1]) end
+return redis.call('XTRIM', stream, 'MAXLEN', '=', 0)
