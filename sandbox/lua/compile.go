@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	glua "github.com/yuin/gopher-lua"
@@ -158,6 +159,12 @@ func compileError(src sandbox.Source, err error) *sandbox.LoadError {
 		return out
 	}
 	out.Line, out.Problem = e.Line, short(e.Message)
+	// For a jump the compiler names the line of the goto in its message only.
+	if _, rest, ok := strings.Cut(e.Message, "<goto> at line "); ok {
+		if line, err := strconv.Atoi(rest); err == nil {
+			out.Line, out.Problem = line, strings.TrimSuffix(e.Message, " for <goto> at line "+rest)
+		}
+	}
 	switch {
 	case strings.HasPrefix(e.Message, "register overflow"), strings.HasPrefix(e.Message, "too many local"):
 		out.Problem = "a function has too many locals or an expression too many parts"

@@ -57,7 +57,7 @@ func (v *vm) limitText() string {
 	case errTimeout:
 		return fmt.Sprintf("stopped after its time limit of %s; do less in one call, or raise limits.timeout of handler %q", l.Timeout, v.h.spec.Label)
 	case errInstructions:
-		return fmt.Sprintf("stopped after %d instructions; do less in one call, or raise limits.instructions of handler %q", l.Instructions, v.h.spec.Label)
+		return fmt.Sprintf("stopped after %d instructions; do less in one call, or raise limits.instructions of handler %q", v.m.maxUsed, v.h.spec.Label)
 	case errMemory:
 		return fmt.Sprintf("stopped after using %d bytes; do less in one call, or raise limits.memory of handler %q", l.Memory, v.h.spec.Label)
 	case errCrash:

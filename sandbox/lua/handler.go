@@ -37,6 +37,9 @@ func Compile(spec sandbox.Spec) (sandbox.Handler, error) {
 		spec: spec, limits: spec.Limits.WithDefaults(),
 		hash: hash(&spec), granted: map[string]sandbox.Grant{},
 	}
+	if spec.RawInput {
+		return nil, fmt.Errorf("handler %q: input = \"raw\" is for WASM modules; a Lua handler of a text or bytes stream gets the bytes anyway", spec.Label)
+	}
 	h.spec.Function = cmp.Or(spec.Function, "handle")
 	for _, g := range spec.Grants {
 		if err := capability.Check(g); err != nil {

@@ -16,6 +16,9 @@ const (
 	recycleCalls = 1 << 17
 	// recycleBytes renews a state after a call that used so much.
 	recycleBytes = 16 << 20
+	// loadInstructions bounds the top level of a script, so that one that never
+	// ends is found in the time of a validation.
+	loadInstructions = 20_000_000
 )
 
 // instance runs a handler for one worker.
@@ -55,7 +58,7 @@ func (in *instance) Call(ctx context.Context, d *sandbox.Delivery) (outcome.Outc
 }
 
 func (in *instance) usage() sandbox.Usage {
-	return sandbox.Usage{Instructions: in.meter.used, Bytes: in.meter.bytes}
+	return sandbox.Usage{Instructions: min(in.meter.used, in.meter.maxUsed), Bytes: in.meter.bytes}
 }
 
 // ready sees to it that there is a state.
@@ -78,7 +81,7 @@ func (in *instance) after(use sandbox.Usage) {
 		return
 	}
 	in.vm = nil
-	if in.meter.kind != "" && theWatchdog.size.Load() > theWatchdog.limit.Load()/2 {
+	if in.meter.kind != "" && in.meter.kind != outcome.FailCanceled && theWatchdog.size.Load() > theWatchdog.limit.Load()/2 {
 		// Much of the heap is likely what was just stopped. It must not count
 		// against the next call.
 		runtime.GC()
@@ -88,6 +91,8 @@ func (in *instance) after(use sandbox.Usage) {
 // load makes a state and runs the top level of modules and script in it,
 // within the limits of a call.
 func (in *instance) load(ctx context.Context) (v *vm, err error) {
+	in.meter.maxUsed = min(in.h.limits.Instructions, loadInstructions)
+	defer func() { in.meter.maxUsed = in.h.limits.Instructions }()
 	in.meter.begin(ctx)
 	defer in.meter.end()
 	v = newVM(in.h, in.meter)

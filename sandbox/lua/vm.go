@@ -94,7 +94,6 @@ func (v *vm) begin(d *sandbox.Delivery) {
 	}
 	v.random.seeded = false
 	v.ctx.reset()
-	v.endLazy()
 	for _, g := range v.grants {
 		g.Begin(d)
 	}
@@ -103,6 +102,7 @@ func (v *vm) begin(d *sandbox.Delivery) {
 // call runs the handler's function for d. The meter has begun.
 func (v *vm) call(d *sandbox.Delivery) (out outcome.Outcome) {
 	defer func() {
+		v.endLazy()
 		// Panics of the engine can pass through its own protection.
 		if r := recover(); r != nil {
 			v.broken = true

@@ -33,7 +33,7 @@ const (
 	// before the next one is stopped too.
 	graceTicks = 10
 	// recycleEvery is the least time between two renewals of all states.
-	recycleEvery = time.Second
+	recycleEvery = 10 * time.Second
 )
 
 // theWatchdog is one for the process, because the heap is.
@@ -70,14 +70,17 @@ type watched struct {
 	m     *meter
 	seq   uint64
 	since time.Time
-	heap  int64
+	// heap is the size that growth is measured from: the heap when the call was
+	// first seen, or what it may well grow to by itself before the collector
+	// runs, which is twice what was alive.
+	heap int64
 }
 
 func newWatchdog(c clock.Clock) *watchdog {
 	w := &watchdog{
 		clock: c,
 		wake:  make(chan struct{}, 1),
-		heap:  []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}},
+		heap:  []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/gc/heap/live:bytes"}},
 	}
 	w.limit.Store(DefaultHeapLimit)
 	return w
@@ -99,8 +102,9 @@ func (w *watchdog) add(m *meter) {
 	defer w.mu.Unlock()
 	w.all = append(w.all, &watched{m: m})
 	if w.quit == nil {
+		before := w.done
 		w.quit, w.done = make(chan struct{}), make(chan struct{})
-		go w.run(w.quit, w.done)
+		go w.run(before, w.quit, w.done)
 	}
 }
 
@@ -120,8 +124,13 @@ func (w *watchdog) remove(m *meter) {
 	}
 }
 
-func (w *watchdog) run(quit, done chan struct{}) {
+// run is the goroutine. It waits for the one before it, if that is still
+// ending, so that there is never more than one.
+func (w *watchdog) run(before, quit, done chan struct{}) {
 	defer close(done)
+	if before != nil {
+		<-before
+	}
 	t := w.clock.NewTimer(tick)
 	defer t.Stop()
 	idle := 0
@@ -163,7 +172,8 @@ func (w *watchdog) park(quit chan struct{}) bool {
 func (w *watchdog) look() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	now, heap, running := w.clock.Now(), w.readHeap(), false
+	now, running := w.clock.Now(), false
+	heap, live := w.readHeap()
 	w.size.Store(heap)
 	var grown *watched
 	for _, x := range w.all {
@@ -174,7 +184,7 @@ func (w *watchdog) look() bool {
 		}
 		running = true
 		if seq != x.seq {
-			x.seq, x.since, x.heap = seq, now, heap
+			x.seq, x.since, x.heap = seq, now, max(heap, 2*live)
 			continue
 		}
 		if now.Sub(x.since) >= x.m.timeout {
@@ -206,10 +216,15 @@ func (w *watchdog) bound(grown *watched, heap int64, now time.Time) {
 
 func (x *watched) stop(reason uint64) { x.m.kill.Store(x.seq<<killBits | reason) }
 
-func (w *watchdog) readHeap() int64 {
+// readHeap is the size of all objects on the heap, dead ones that are not yet
+// collected among them, and of what was alive at the last collection.
+func (w *watchdog) readHeap() (size, live int64) {
 	metrics.Read(w.heap)
-	if w.heap[0].Value.Kind() != metrics.KindUint64 {
-		return 0
+	read := func(i int) int64 {
+		if w.heap[i].Value.Kind() != metrics.KindUint64 {
+			return 0
+		}
+		return int64(w.heap[i].Value.Uint64())
 	}
-	return int64(w.heap[0].Value.Uint64())
+	return read(0), read(1)
 }

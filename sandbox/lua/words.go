@@ -102,7 +102,7 @@ func (v *vm) typeName(lv glua.LValue) string {
 	case *integer:
 		return "number"
 	case *verdict:
-		return "outcome"
+		return "result"
 	}
 	return "null"
 }
