@@ -96,6 +96,7 @@ func BenchmarkSettle(b *testing.B) {
 			s := redistest.Start(b, "8.6")
 			r := open(b, s)
 			benchmarkStream(b, s, r, entries)
+			s.Client().ConfigResetStat(b.Context())
 			b.ReportAllocs()
 			done := 0
 			for b.Loop() {

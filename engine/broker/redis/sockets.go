@@ -2,6 +2,8 @@ package redis
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net"
 	"sync"
 	"syscall"
@@ -27,6 +29,9 @@ func (s *sockets) dialer(next dialer) dialer {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := next(ctx, network, addr)
 		if err != nil {
+			if _, ok := errors.AsType[*net.OpError](err); !ok { // that one names the address itself
+				err = fmt.Errorf("connect to %s: %w", addr, err)
+			}
 			return nil, err
 		}
 		c := &socket{Conn: conn, set: s}
