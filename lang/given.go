@@ -188,7 +188,7 @@ func (l *loader) parseText(text string, t *spec.Type) (cty.Value, error) {
 		}
 		return cty.NilVal, errors.New("it is true or false")
 	case spec.TypeNumber:
-		if len(text) > 1000 {
+		if !eval.PlainNumber(strings.TrimSpace(text)) {
 			return cty.NilVal, errors.New("a number is needed, such as 8 or 0.5")
 		}
 		n, err := cty.ParseNumberVal(strings.TrimSpace(text))
@@ -212,7 +212,7 @@ func (l *loader) parseComposite(text string, t *spec.Type) (cty.Value, error) {
 	}
 	g := guardian{}
 	for _, tok := range lex([]byte(text), "") {
-		if _, problem := g.next(tok, false); problem != "" {
+		if _, problem := g.next(tok); problem != "" {
 			return cty.NilVal, bad
 		}
 	}

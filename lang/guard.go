@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"pipeline/lang/diag"
+	"pipeline/lang/eval"
 )
 
 // The limits of what hcl's recursive parser and evaluator are given. Beyond
@@ -37,8 +38,8 @@ func (l *loader) guard(src *diag.Source, tokens hclsyntax.Tokens) bool {
 		return false
 	}
 	g := guardian{}
-	for i, tok := range tokens {
-		code, summary := g.next(tok, i > 0 && tokens[i-1].Range.End.Byte == tok.Range.Start.Byte)
+	for _, tok := range tokens {
+		code, summary := g.next(tok)
 		if summary != "" {
 			l.fail(code, src.Range(tok.Range.Start.Byte, tok.Range.End.Byte), summary, "Split it with locals.")
 			return false
@@ -62,14 +63,13 @@ func invalidUTF8(text []byte) int {
 // guardian counts what can nest or chain, token by token.
 type guardian struct {
 	open, operators, prefix int
-	// depth is open brackets without blocks: a newline outside of them ends an
-	// argument.
+	// brackets are the open ones; true is a brace, within which a newline ends
+	// an argument.
 	brackets []bool
-	operand  bool
 }
 
 // next counts a token; summary is set when a limit is passed.
-func (g *guardian) next(tok hclsyntax.Token, _ bool) (code diag.Code, summary string) {
+func (g *guardian) next(tok hclsyntax.Token) (code diag.Code, summary string) {
 	switch tok.Type {
 	case hclsyntax.TokenOBrace, hclsyntax.TokenOParen, hclsyntax.TokenOBrack, hclsyntax.TokenOQuote,
 		hclsyntax.TokenOHeredoc, hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl:
@@ -82,6 +82,10 @@ func (g *guardian) next(tok hclsyntax.Token, _ bool) (code diag.Code, summary st
 		hclsyntax.TokenCHeredoc, hclsyntax.TokenTemplateSeqEnd:
 		g.open = max(0, g.open-1)
 		g.brackets = g.brackets[:g.open]
+	case hclsyntax.TokenNumberLit:
+		if !eval.PlainNumber(string(tok.Bytes)) {
+			return diag.TooComplex, "this number is too large"
+		}
 	}
 	return g.chain(tok)
 }

@@ -48,6 +48,13 @@ func hostile() map[string]struct {
 		"over 1 MiB":            {"# " + rep("x", 1<<20), diag.FileTooLarge},
 		"not UTF-8":             {"pipeline \"a\" {}\n# \xff\xfe\n", diag.NotUTF8},
 		"a thousand not closed": {rep("locals {\n a = [\n", 1000), diag.TooNested},
+		"a huge number":         {local("1e999999999"), diag.TooComplex},
+		"a long number":         {local(rep("9", 500_000)), diag.TooComplex},
+		"a huge text":           {"pipeline \"a\" {\n}\n" + local(`tonumber("1e999999999")`), diag.FunctionFailed},
+		"a huge JSON number":    {"pipeline \"a\" {\n}\n" + local(`jsondecode("[1e999999999]")`), diag.FunctionFailed},
+		"a huge product":        {"pipeline \"a\" {\n}\n" + local("1e400"+rep("*1e400", 900)), diag.ExpressionFailed},
+		"a huge padding":        {"pipeline \"a\" {\n}\n" + local(`format("%999999999d", 1)`), diag.FunctionFailed},
+		"a huge replacement":    {"pipeline \"a\" {\n}\n" + local(`replace("`+rep("a", 2000)+`", "a", "`+rep("b", 2000)+`")`), diag.FunctionFailed},
 		"doubling":              {doubling(), diag.TooComplex},
 		"doubling text":         {doublingText(), diag.TooComplex},
 	}
@@ -94,6 +101,25 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
+// TestManyProblems loads files with a problem in every line: they are no worse
+// than large.
+func TestManyProblems(t *testing.T) {
+	for name, line := range map[string]string{"arguments": "a = 1\n", "passwords": "password=\"abcd\"\n", "blocks": "a {\n}\n", "durations": "a = 30s\n"} {
+		t.Run(name, func(t *testing.T) {
+			src := "pipeline \"a\" {\n}\n" + strings.Repeat(line, 1<<19/len(line))
+			begin := time.Now()
+			_, r := lang.Load(fstest.MapFS{"p.hcl": {Data: []byte(src)}}, "p.hcl", lang.Options{})
+			shown, more := r.Shown()
+			if len(shown) != diag.MaxShown || more < 10_000 {
+				t.Errorf("%d shown, %d more", len(shown), more)
+			}
+			if took := time.Since(begin); took > 20*time.Second {
+				t.Errorf("took %s", took)
+			}
+		})
+	}
+}
+
 // TestWithinLimits checks that the limits themselves are allowed.
 func TestWithinLimits(t *testing.T) {
 	for name, text := range map[string]string{
@@ -123,6 +149,8 @@ func FuzzLoad(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		begin := time.Now()
+		late := time.AfterFunc(20*time.Second, func() { panic("still loading: " + text) })
+		defer late.Stop()
 		files := fstest.MapFS{"p.hcl": {Data: []byte(text)}, "h.lua": {Data: []byte("x")}}
 		p, r := lang.Load(files, "p.hcl", lang.Options{Hostname: "h"})
 		if (p == nil) != r.HasErrors() {

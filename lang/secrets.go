@@ -23,6 +23,9 @@ var (
 // values of arguments that hold secrets, defaults of sensitive variables.
 func (l *loader) findSecrets(src *diag.Source) {
 	text := string(src.Text)
+	if !strings.Contains(text, "://") && !strings.Contains(text, "pass") && !strings.Contains(text, "sensitive") && !strings.Contains(text, "secret") {
+		return
+	}
 	for _, m := range userInfo.FindAllStringSubmatch(text, -1) {
 		l.report.Secret(m[2])
 	}

@@ -29,7 +29,7 @@ var functions = map[string]function.Function{
 	"sum": sumFunc, "range": stdlib.RangeFunc, "format": formatFunc, "join": stdlib.JoinFunc, "split": stdlib.SplitFunc,
 	"lower": stdlib.LowerFunc, "upper": stdlib.UpperFunc, "trimspace": stdlib.TrimSpaceFunc, "replace": replaceFunc,
 	"startswith": affix("prefix", strings.HasPrefix), "endswith": affix("suffix", strings.HasSuffix),
-	"substr": stdlib.SubstrFunc, "regex": stdlib.RegexFunc, "jsonencode": stdlib.JSONEncodeFunc, "jsondecode": stdlib.JSONDecodeFunc,
+	"substr": stdlib.SubstrFunc, "regex": stdlib.RegexFunc, "jsonencode": stdlib.JSONEncodeFunc, "jsondecode": jsonDecodeFunc,
 	"base64encode": base64EncodeFunc, "base64decode": base64DecodeFunc,
 	"try": tryfunc.TryFunc, "can": tryfunc.CanFunc, "coalesce": stdlib.CoalesceFunc,
 	"tonumber": converter(cty.Number), "tostring": converter(cty.String), "tobool": converter(cty.Bool),
@@ -61,6 +61,9 @@ func converter(to cty.Type) function.Function {
 		Params: []function.Parameter{{Name: "value", Type: cty.DynamicPseudoType, AllowNull: true, AllowDynamicType: true}},
 		Type:   function.StaticReturnType(to),
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			if to == cty.Number && args[0].Type() == cty.String && !args[0].IsNull() && !PlainNumber(args[0].AsString()) {
+				return cty.NilVal, function.NewArgErrorf(0, "%s is not a number", Show(args[0]))
+			}
 			v, err := convert.Convert(args[0], to)
 			if err != nil {
 				return cty.NilVal, function.NewArgErrorf(0, "%s is not %s", Show(args[0]), A(TypeName(to)))
@@ -144,6 +147,20 @@ var replaceFunc = function.New(&function.Spec{
 			return cty.StringVal(re.ReplaceAllString(str, with)), nil
 		}
 		return cty.StringVal(strings.ReplaceAll(str, sub, with)), nil
+	},
+})
+
+// hugeNumber finds numbers that JSON may hold and nothing can print.
+var hugeNumber = regexp.MustCompile(`[0-9][eE][+-]?[0-9]{4,}`)
+
+var jsonDecodeFunc = function.New(&function.Spec{
+	Params: []function.Parameter{{Name: "str", Type: cty.String}},
+	Type:   function.StaticReturnType(cty.DynamicPseudoType),
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		if hugeNumber.MatchString(args[0].AsString()) {
+			return cty.NilVal, function.NewArgErrorf(0, "it holds a number that is too large")
+		}
+		return stdlib.JSONDecode(args[0])
 	},
 })
 

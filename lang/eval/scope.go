@@ -213,7 +213,7 @@ func (s *Scope) functions(use Use) map[string]function.Function {
 func (s *Scope) bounded(e hclsyntax.Expression, v cty.Value) bool {
 	w := weight{left: maxItems}
 	if w.take(v); w.infinite {
-		s.fail(diag.ExpressionFailed, e, "this divides by zero", "")
+		s.fail(diag.ExpressionFailed, e, "this divides by zero, or gives a number that is too large", "")
 		return false
 	}
 	if w.left >= 0 {
@@ -226,7 +226,7 @@ func (s *Scope) bounded(e hclsyntax.Expression, v cty.Value) bool {
 // weight is what a value may still hold: elements, and text by tens of bytes.
 type weight struct {
 	left int
-	// infinite: a number came from a division by zero.
+	// infinite: a number came from a division by zero, or is too large.
 	infinite bool
 }
 
@@ -241,7 +241,8 @@ func (w *weight) take(v cty.Value) {
 	case v.Type() == cty.String:
 		w.left -= len(v.AsString()) * maxItems / (maxText + 1)
 	case v.Type() == cty.Number:
-		w.infinite = w.infinite || v.AsBigFloat().IsInf()
+		f := v.AsBigFloat()
+		w.infinite = w.infinite || f.IsInf() || f.MantExp(nil) > 4*maxExponent || f.MantExp(nil) < -4*maxExponent
 	case v.CanIterateElements():
 		for it := v.ElementIterator(); w.left >= 0 && it.Next(); {
 			_, e := it.Element()

@@ -90,6 +90,24 @@ func showElements(b *strings.Builder, v cty.Value) {
 	b.WriteString("]")
 }
 
+// maxExponent bounds numbers: ten to this many digits. One could be written in
+// a few bytes that takes minutes to print.
+const maxExponent = 400
+
+// PlainNumber reports whether a text can be read as a number without costing
+// more than it says: it need not be one.
+func PlainNumber(text string) bool {
+	if len(text) > 2*maxExponent {
+		return false
+	}
+	_, exponent, ok := strings.Cut(strings.ToLower(text), "e")
+	if !ok {
+		return true
+	}
+	n, err := strconv.Atoi(strings.TrimPrefix(exponent, "+"))
+	return err != nil && len(exponent) < 4 || err == nil && n >= -maxExponent && n <= maxExponent
+}
+
 // Number writes a number with all its digits.
 func Number(v cty.Value) string { return v.AsBigFloat().Text('f', -1) }
 
