@@ -6,8 +6,10 @@ package build
 import (
 	"errors"
 	"path"
+	"strings"
 
 	"pipeline/cmd/pipeline/internal/input"
+	"pipeline/engine"
 	"pipeline/engine/spec"
 	"pipeline/lang"
 	"pipeline/lang/diag"
@@ -31,6 +33,21 @@ func Load(at string, v Vars) (*spec.Pipeline, *diag.Report) {
 	return lang.Load(lang.OS(), at, lang.Options{
 		Vars: v.Values, VarFiles: v.Files, LookupEnv: v.Env, Hostname: v.Hostname, CheckHandler: checkHandler,
 	})
+}
+
+// Supported says why the engine of this version cannot run a valid pipeline;
+// nil when it can.
+func Supported(p *spec.Pipeline) error {
+	handlers, err := Compile(p, discard{})
+	if err != nil {
+		return err
+	}
+	_, err = engine.NewDryRun(engine.Config{Pipeline: p, Handlers: handlers.ByLabel()})
+	err = errors.Join(err, handlers.Close())
+	if err != nil {
+		return errors.New(strings.TrimPrefix(err.Error(), "engine: "))
+	}
+	return nil
 }
 
 // checkHandler compiles a handler and tells the language what is wrong with it.

@@ -89,7 +89,7 @@ func (a *app) root() *cobra.Command {
 	flags.BoolVar(&a.json, "json", false, "print one JSON object a line, all of them to stdout")
 	flags.StringArrayVar(&a.vars, "var", nil, "set a variable of the pipeline: `NAME=VALUE`")
 	flags.StringArrayVar(&a.varFiles, "var-file", nil, "read variables from a `FILE` (.hcl, or .json); later ones win")
-	root.AddCommand(a.validateCommand(), a.runCommand(), a.dryRunCommand(), a.publishCommand(),
+	root.AddCommand(a.validateCommand(), a.runCommand(), a.devCommand(), a.dryRunCommand(), a.publishCommand(),
 		a.pendingCommand(), a.versionCommand())
 	return root
 }

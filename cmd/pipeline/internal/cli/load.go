@@ -26,6 +26,11 @@ func (a *app) read(cmd *cobra.Command, path string) (*spec.Pipeline, *diag.Repor
 		vars.Hostname = host
 	}
 	p, report := build.Load(path, vars)
+	if p != nil {
+		if err := build.Supported(p); err != nil {
+			report.Add(diag.Diagnostic{Severity: diag.Error, Code: codeNotAvailable, Summary: err.Error()})
+		}
+	}
 	return p, report, nil
 }
 

@@ -19,6 +19,8 @@ const (
 	codeInput     diag.Code = "input_unreadable"
 	codeInputLine diag.Code = "input_line"
 	codeUnread    diag.Code = "stream_unread"
+	// codeNotAvailable: the language has it, this version's engine does not.
+	codeNotAvailable diag.Code = "not_available"
 )
 
 // usageError is a mistake in the arguments.

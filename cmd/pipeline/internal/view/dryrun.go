@@ -59,8 +59,11 @@ func (d *DryRun) Summary(entries int64) {
 		d.v.write(append(b, '}', '\n'))
 		return
 	}
-	b := []byte("\n" + count(entries, "entry", "entries") + ", each run once and nothing written\n\n")
-	d.v.write(d.tally.table().append(b, paint(d.v.o.Color), 0))
+	b := []byte("\n" + count(entries, "entry", "entries") + ", each run once and nothing written\n")
+	if d.tally.Any() {
+		b = d.tally.table().append(append(b, '\n'), paint(d.v.o.Color), 0)
+	}
+	d.v.write(b)
 }
 
 // Err is the first error of writing results.

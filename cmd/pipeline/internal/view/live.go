@@ -20,6 +20,9 @@ type Live struct {
 	lines *lines
 	tally *Tally
 	buf   []byte
+	// rounds counts the copies of entries that are beyond their attempts, since
+	// anything else was settled.
+	rounds int
 	// why is what the handler said last of an entry that waits, by group and id.
 	why map[waiter]string
 	// quiet are the events that the outcomes tell already.
@@ -37,10 +40,11 @@ var _ observe.Observer = (*Live)(nil)
 // Observer returns an observer that prints the outcomes of p.
 func (v *View) Observer(p *spec.Pipeline) *Live {
 	l := newLines(v.o, p)
-	l.idWidth = len("1700000000000-0")
+	l.idWidth = len("1700000000000-00")
 	return &Live{v: v, lines: l, tally: NewTally(p), why: map[waiter]string{}, quiet: map[observe.EventName]bool{
 		observe.EventGroupCreated: true, observe.EventReading: true, observe.EventDeadLettered: true,
 		observe.EventTakenOver: true, observe.EventStaleSettle: true, observe.EventDraining: true,
+		observe.EventHandedBack: true,
 	}}
 }
 
@@ -53,6 +57,7 @@ func (l *Live) Settled(sub *spec.Subscription, outcomes []observe.Outcome) {
 		o := &outcomes[i]
 		l.tally.Add(sub, o)
 		l.remember(sub, o)
+		l.countRound(sub, o)
 		if l.v.o.JSON {
 			l.buf = l.appendJSON(l.buf, sub, o)
 		} else {
@@ -79,6 +84,26 @@ func (l *Live) remember(sub *spec.Subscription, o *observe.Outcome) {
 		why = o.Logs[len(o.Logs)-1].Message
 	}
 	l.why[w] = strings.Clone(why)
+}
+
+// countRound counts an outcome that leads nowhere: a copy of an entry that had
+// all its attempts before, or another group's view of one.
+func (l *Live) countRound(sub *spec.Subscription, o *observe.Outcome) {
+	switch {
+	case o.Result == observe.ResultForeignRetry:
+	case o.Result == observe.ResultRetry && !o.HasAfter && sub.Claim == nil && o.Attempt >= sub.Retry.MaxAttempts:
+		l.rounds++
+	default:
+		l.rounds = 0
+	}
+}
+
+// Rounds is how many copies have been made, one after the other, of entries
+// that used up their attempts and ask for yet another copy.
+func (l *Live) Rounds() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.rounds
 }
 
 // Why is what a handler said of an entry that waits in a group.
@@ -186,8 +211,10 @@ func (l *Live) Summary(entries int64, waiting []Waiting) {
 		return
 	}
 	p := paint(l.v.o.Color)
-	b := []byte("\n" + count(entries, "entry", "entries") + "\n\n")
-	b = l.tally.table().append(b, p, 0)
+	b := []byte("\n" + count(entries, "entry", "entries") + "\n")
+	if l.tally.Any() {
+		b = l.tally.table().append(append(b, '\n'), p, 0)
+	}
 	if len(waiting) > 0 {
 		b = append(b, '\n')
 	}
@@ -198,15 +225,18 @@ func (l *Live) Summary(entries int64, waiting []Waiting) {
 }
 
 func waitingText(p paint, w Waiting) string {
-	verb, first := " wait in ", ", the first until "
+	verb, first := " wait in ", ", the first "
 	if w.Entries == 1 {
-		verb, first = " waits in ", ", until "
+		verb, first = " waits in ", ", "
 	}
 	text := p.text(yellow, count(w.Entries, "entry", "entries")) + " of " + clean(w.Stream) + verb + clean(w.Group)
-	if w.Until.IsZero() {
+	switch {
+	case w.Until.IsZero():
 		text += "; nobody in the group claims, so only their own consumer runs them again"
-	} else {
-		text += first + w.Until.Format(time.TimeOnly) + " (in " + Duration(w.In.Round(100*time.Millisecond)) + ")"
+	case w.In <= 0:
+		text += first + "due now"
+	default:
+		text += first + "until " + w.Until.Format(time.TimeOnly) + " (in " + Duration(w.In.Round(100*time.Millisecond)) + ")"
 	}
 	if w.Why != "" {
 		text += ": " + fit(clean(w.Why), maxDetail)

@@ -52,6 +52,16 @@ func (t *Tally) Of(r observe.Result) int64 {
 	return n
 }
 
+// Any reports whether anything was counted.
+func (t *Tally) Any() bool {
+	for _, r := range results {
+		if t.Of(r) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // appendCounts appends the object of results that summaries have in JSON. The
 // ordinary results are always there, the others where they occurred.
 func (t *Tally) appendCounts(dst []byte) []byte {

@@ -1,0 +1,279 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pipeline/cmd/pipeline/internal/build"
+	"pipeline/cmd/pipeline/internal/view"
+	"pipeline/engine"
+	"pipeline/engine/broker"
+	"pipeline/engine/broker/memory"
+	"pipeline/engine/clock"
+	"pipeline/engine/spec"
+	"pipeline/sandbox"
+)
+
+// devFlags are the flags of dev.
+type devFlags struct {
+	input, stream string
+	follow        bool
+}
+
+func (a *app) devCommand() *cobra.Command {
+	var flags devFlags
+	cmd := &cobra.Command{
+		Use:   "dev PATH --input FILE",
+		Short: "Run a pipeline without a server on the entries of a file, showing each outcome",
+		Long: "dev runs the same engine as run, on a broker inside this process, feeds it the entries of a file and prints each\n" +
+			"outcome as it is settled. Changed handler scripts are taken while it runs. It ends when nothing is running or\n" +
+			"runnable now and says what still waits; with --follow it runs on until a signal.",
+		Args: onePath,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.dev(cmd, args[0], flags) },
+	}
+	cmd.Flags().StringVar(&flags.input, "input", "", "read entries from a `FILE`; - is stdin")
+	cmd.Flags().StringVar(&flags.stream, "stream", "", "each line is a body for the stream `NAME`")
+	cmd.Flags().BoolVar(&flags.follow, "follow", false, "run on until a signal")
+	return cmd
+}
+
+func (a *app) dev(cmd *cobra.Command, path string, flags devFlags) error {
+	if flags.input == "" && !flags.follow {
+		return usage(cmd, "dev needs --input FILE, the entries to run, or --follow, to run on until a signal")
+	}
+	p, err := a.load(cmd, path)
+	if err != nil {
+		return err
+	}
+	o := inputOptions{path: flags.input}
+	if flags.stream != "" {
+		if o.target, err = findStream(cmd, p, "stream", flags.stream); err != nil {
+			return err
+		}
+	}
+	ctx, stop := a.untilSignal(cmd.Context(), func(os.Signal) {})
+	defer stop()
+	var in *inputFile
+	if flags.input != "" {
+		if in, err = a.openInput(ctx, cmd, p, o); err != nil {
+			return err
+		}
+		in.watch(p)
+		defer in.close()
+	}
+	a.view.Live()
+	d := &devRun{a: a, pipeline: p, broker: build.Memory(a.clock), in: in, follow: flags.follow}
+	return d.run(ctx)
+}
+
+// devRun is one run of dev.
+type devRun struct {
+	a        *app
+	pipeline *spec.Pipeline
+	broker   *memory.Broker
+	// in is nil without an input.
+	in     *inputFile
+	follow bool
+	out    *view.Live
+}
+
+// run runs the engine until the input has been worked off, or until ctx is done.
+func (d *devRun) run(ctx context.Context) error {
+	logs := &engine.LogKeeper{}
+	handlers, err := build.Compile(d.pipeline, logs)
+	if err != nil {
+		return err
+	}
+	out := d.a.view.Observer(d.pipeline)
+	eng, err := engine.New(engine.Config{
+		Pipeline: d.pipeline, Broker: d.broker, Handlers: handlers.ByLabel(), Clock: d.a.clock, Observer: out, KeepLogs: logs,
+	})
+	if err != nil {
+		return fail(exitUsage, "not_available", err.Error())
+	}
+	watch, err := d.a.watchScripts(d.pipeline, handlers, d.reload(eng))
+	if err != nil {
+		return err
+	}
+	if d.follow {
+		d.a.view.Note("running " + d.pipeline.Name + " on a broker inside this process; changed scripts are taken; an interrupt ends it")
+	}
+	d.out = out
+	ran, failed := d.runEngine(ctx, eng)
+	watch.close()
+	waiting, err := d.waiting(out)
+	out.Summary(d.entries(), waiting)
+	if d.in != nil {
+		failed = errors.Join(failed, d.in.result())
+	}
+	return errors.Join(ran, failed, err, handlers.Close(), d.broker.Close())
+}
+
+func (d *devRun) entries() int64 {
+	if d.in == nil {
+		return 0
+	}
+	return d.in.entries.Load()
+}
+
+// runEngine runs the engine and feeds it: ran is the engine's error, fed that
+// of feeding it.
+func (d *devRun) runEngine(ctx context.Context, eng *engine.Engine) (ran, fed error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var feeding sync.WaitGroup
+	feeding.Go(func() {
+		if fed = d.feed(ctx, eng); fed != nil || !d.follow {
+			cancel()
+		}
+	})
+	ran = eng.Run(ctx)
+	cancel()
+	feeding.Wait()
+	return ran, fed
+}
+
+// feed adds the input to the streams and waits until all of it is worked off.
+func (d *devRun) feed(ctx context.Context, eng *engine.Engine) error {
+	select {
+	case <-eng.Ready():
+	case <-ctx.Done():
+		return nil
+	}
+	if d.in != nil {
+		if err := d.add(ctx); err != nil {
+			return err
+		}
+	}
+	if !d.follow {
+		d.untilIdle(ctx, eng)
+	}
+	return nil
+}
+
+const (
+	// devBatch is how many entries are added at a time.
+	devBatch = 200
+	// lookIdle is the time between two looks at whether anything runs.
+	lookIdle = 5 * time.Millisecond
+)
+
+// add adds the entries of the input. Each is added as it comes, for whoever
+// types or pipes them in; those of a file in batches.
+func (d *devRun) add(ctx context.Context) error {
+	size := devBatch
+	if d.in.size == 0 {
+		size = 1
+	}
+	var adds []broker.Add
+	flush := func() error {
+		if len(adds) == 0 {
+			return nil
+		}
+		_, err := d.broker.Add(ctx, adds)
+		adds = adds[:0]
+		return err
+	}
+	for ctx.Err() == nil {
+		_, stream, fields, ok := d.in.next()
+		if !ok {
+			break
+		}
+		adds = append(adds, broker.Add{Stream: stream.Name, Fields: fields})
+		if len(adds) >= size {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return flush()
+}
+
+// maxRounds is how many copies, one after the other, of entries that have used
+// up their attempts show that nothing else will come.
+const maxRounds = 50
+
+// untilIdle waits until nothing runs and nothing can run now: every reader of
+// the engine waits at the broker, and nothing has happened there between two
+// looks. Entries that do nothing but ask for another copy of themselves, which
+// comes back at once, would keep it busy for ever; they end it too.
+func (d *devRun) untilIdle(ctx context.Context, eng *engine.Engine) {
+	quiet, last := 0, uint64(0)
+	for quiet < 2 {
+		activity := d.broker.Activity()
+		if eng.Idle() && d.broker.Blocked() == eng.Readers() && activity == last {
+			quiet++
+		} else {
+			quiet = 0
+		}
+		last = activity
+		if d.out.Rounds() >= maxRounds {
+			d.a.view.Remark("retry.endless", sandbox.Warn, "stopped: all that is left are entries that ask for a retry again and again; "+
+				"without a claim each becomes a copy that comes back at once. Use retry{after = …}, or claim { min_idle = … }")
+			return
+		}
+		if clock.Sleep(ctx, d.a.clock, lookIdle) != nil {
+			return
+		}
+	}
+}
+
+// reload takes new code and says so.
+func (d *devRun) reload(eng *engine.Engine) reload {
+	return reload{
+		replace: eng.Replace, // which is an event, and printed as such
+		refused: func(h *spec.Handler, err error) {
+			d.a.view.Remark("handler.refused", sandbox.Error, "handler "+h.Label+" runs on with the code before: "+err.Error())
+		},
+	}
+}
+
+// waiting is what the groups still hold.
+func (d *devRun) waiting(out *view.Live) ([]view.Waiting, error) {
+	var all []view.Waiting
+	now := d.a.clock.Now()
+	for _, g := range d.pipeline.Groups {
+		if len(g.Subscriptions) == 0 {
+			continue
+		}
+		listed, err := listPending(context.Background(), d.broker, g, maxWaiting, now)
+		if err != nil {
+			return nil, err
+		}
+		if len(listed.Shown) == 0 {
+			continue
+		}
+		w := view.Waiting{Group: g.Label, Stream: g.Stream.Name, Entries: listed.Total}
+		first := firstDue(listed.Shown)
+		w.Until, w.In, w.Why = first.Due, first.In, first.Error
+		if w.Why == "" {
+			w.Why = out.Why(g, first.ID)
+		}
+		all = append(all, w)
+	}
+	return all, nil
+}
+
+// maxWaiting is how many waiting entries of a group are looked through for the
+// first that comes back.
+const maxWaiting = 100_000
+
+// firstDue is the entry that comes back first; those that nothing brings back
+// come last.
+func firstDue(entries []view.PendingEntry) view.PendingEntry {
+	first := entries[0]
+	for _, e := range entries[1:] {
+		if !e.Due.IsZero() && (first.Due.IsZero() || e.Due.Before(first.Due)) {
+			first = e
+		}
+	}
+	return first
+}
