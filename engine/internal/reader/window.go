@@ -2,6 +2,7 @@ package reader
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"pipeline/engine/clock"
@@ -18,6 +19,8 @@ type Window struct {
 	held     *batch.Held
 	limit    int
 	min, max int
+	// waiting is set while Wait has found no room; for tests.
+	waiting atomic.Bool
 }
 
 const (
@@ -41,13 +44,15 @@ func (w *Window) Wait(ctx context.Context, want int) (int, error) {
 	began := time.Time{}
 	for {
 		changed := w.held.Changed()
-		if free := w.limit - w.held.Count(); free >= need {
+		if count := w.held.Count(); w.limit-count >= need {
+			w.waiting.Store(false)
 			w.adapt(began)
-			return min(want, free), nil
+			return max(1, min(want, w.limit-count)), nil
 		}
 		if began.IsZero() {
 			began = w.clock.Now()
 		}
+		w.waiting.Store(true)
 		select {
 		case <-changed:
 		case <-ctx.Done():
