@@ -84,14 +84,14 @@ func (b *Broker) Close() error {
 // do runs one command on the settling client.
 func (b *Broker) do(ctx context.Context, list []any) *redis.Cmd {
 	cmd := redis.NewCmd(ctx, list...)
-	_ = b.settle.Process(ctx, cmd)
+	_ = b.settle.Process(ctx, b.once(cmd))
 	return cmd
 }
 
 // raw runs one command on the settling client and returns its reply unread.
 func (b *Broker) raw(ctx context.Context, list []any) (string, error) {
 	cmd := redis.NewRawCmd(ctx, list...)
-	if err := b.settle.Process(ctx, cmd); err != nil {
+	if err := b.settle.Process(ctx, b.once(cmd)); err != nil {
 		return "", err
 	}
 	return immutable(cmd.Val()), nil

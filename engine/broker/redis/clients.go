@@ -109,7 +109,8 @@ func (o *Options) sentinelDialer(master dialer) (dialer, error) {
 func (o *Options) cluster(l *redis.Options) redis.UniversalClient {
 	c := redis.NewClusterClient(&redis.ClusterOptions{
 		Addrs: []string{l.Addr}, Username: l.Username, Password: l.Password, TLSConfig: l.TLSConfig,
-		Dialer: l.Dialer, OnConnect: l.OnConnect, DisableIdentity: l.DisableIdentity, Protocol: l.Protocol,
+		DisableRoutingPolicies: true, // every command has its key or may go anywhere
+		Dialer:                 l.Dialer, OnConnect: l.OnConnect, DisableIdentity: l.DisableIdentity, Protocol: l.Protocol,
 		MaxRetries: l.MaxRetries, DialerRetries: l.DialerRetries,
 		ContextTimeoutEnabled: l.ContextTimeoutEnabled,
 		DialTimeout:           l.DialTimeout, ReadTimeout: l.ReadTimeout, WriteTimeout: l.WriteTimeout,
@@ -119,46 +120,4 @@ func (o *Options) cluster(l *redis.Options) redis.UniversalClient {
 	})
 	c.OnNewNode(func(node *redis.Client) { node.AddHook(rawReplies{}) })
 	return c
-}
-
-// rawReplies makes error replies of raw commands errors, so that a cluster
-// client sees MOVED and ASK and follows them.
-type rawReplies struct{}
-
-func (rawReplies) DialHook(next redis.DialHook) redis.DialHook {
-	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
-}
-
-func (rawReplies) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		err := next(ctx, cmd)
-		if err == nil {
-			err = rawError(cmd)
-		}
-		return err
-	}
-}
-
-func (rawReplies) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		err := next(ctx, cmds)
-		for _, cmd := range cmds {
-			if failed := rawError(cmd); err == nil {
-				err = failed
-			}
-		}
-		return err
-	}
-}
-
-// rawError sets and returns the error of a raw command whose reply is one.
-func rawError(cmd redis.Cmder) error {
-	raw, ok := cmd.(*redis.RawCmd)
-	if !ok || len(raw.Val()) == 0 || raw.Val()[0] != '-' {
-		return nil
-	}
-	c := cursor{text: immutable(raw.Val())}
-	_, _, err := c.head()
-	cmd.SetErr(err)
-	return err
 }

@@ -76,7 +76,7 @@ func (b *Broker) blocking(ctx context.Context, block time.Duration, list []any) 
 	defer cancel()
 	cmd := redis.NewRawCmd(answer, list...)
 	if b.clustered || block <= 0 {
-		err := b.readers.Process(answer, cmd)
+		err := b.readers.Process(answer, b.once(cmd))
 		return immutable(cmd.Val()), err
 	}
 	r, err := b.reader(ctx)

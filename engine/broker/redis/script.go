@@ -109,11 +109,11 @@ func (b *Broker) exec(ctx context.Context, cmds []redis.Cmder) {
 	switch len(cmds) {
 	case 0:
 	case 1:
-		_ = b.settle.Process(ctx, cmds[0])
+		_ = b.settle.Process(ctx, b.once(cmds[0]))
 	default:
 		pipe := b.settle.Pipeline()
 		for _, cmd := range cmds {
-			_ = pipe.Process(ctx, cmd)
+			_ = pipe.Process(ctx, b.once(cmd))
 		}
 		_, err := pipe.Exec(ctx)
 		unanswered(cmds, err)

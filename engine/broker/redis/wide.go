@@ -45,7 +45,9 @@ func (b *Broker) publishWide(ctx context.Context, p *settling, s *broker.Step) (
 		mark := p.args.mark()
 		p.args.add("XADD", s.Publish[i].Stream)
 		xadd(p.args, &s.Publish[i])
-		published = append(published, tx.Do(ctx, p.args.since(mark)...))
+		cmd := redis.NewCmd(ctx, p.args.since(mark)...)
+		published = append(published, cmd)
+		_ = tx.Process(ctx, b.once(cmd))
 	}
 	tx.XAck(ctx, p.Stream, p.Group, s.ID.String())
 	if p.forget[s.ID] {
