@@ -95,6 +95,7 @@ func (n *session) newSweeper(d *reader.Dispatcher) *reader.Sweeper {
 		Dispatch: d, Room: max(s.spec.Batch, 2*s.spec.Workers.Count), Predecessors: n.predecessors(), Siblings: s.spec.Consumer + "-",
 		Restore: s.restore, Fatal: s.fail, Event: s.event,
 	}
+	w.Init()
 	if c := s.spec.Claim; c != nil {
 		w.MinIdle = c.MinIdle
 		w.Bodies = s.engine.features.Features.DeletedIDs

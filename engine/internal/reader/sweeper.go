@@ -61,7 +61,7 @@ type Sweeper struct {
 	Fatal   func(error)
 	Event   func(observe.Event)
 
-	waiting atomic.Bool
+	alarm   *alarm
 	claimAt atomic.Int64
 	cursor  broker.ID
 	rubbish broker.ID
@@ -69,8 +69,14 @@ type Sweeper struct {
 
 func caution(minIdle time.Duration) time.Duration { return lease.Caution(minIdle) }
 
+// Init makes the sweeper's alarm. Call it before anything is parked.
+func (s *Sweeper) Init() {
+	s.alarm = newAlarm(s.Clock)
+	s.Parked.OnSooner(s.alarm.poke)
+}
+
 // Waiting reports whether the sweeper has nothing to do now.
-func (s *Sweeper) Waiting() bool { return s.waiting.Load() }
+func (s *Sweeper) Waiting() bool { return s.alarm.asleep() }
 
 // Caution makes the sweeper claim nothing for d.
 func (s *Sweeper) Caution(d time.Duration) { s.claimAt.Store(s.Clock.Now().Add(d).UnixNano()) }
@@ -79,8 +85,7 @@ func (s *Sweeper) Caution(d time.Duration) { s.claimAt.Store(s.Clock.Now().Add(d
 func (s *Sweeper) Run(ctx context.Context) {
 	s.try(ctx, s.inherit)
 	nextClaim, nextJanitor := s.Clock.Now(), s.Clock.Now().Add(janitorEvery)
-	timer := s.Clock.NewTimer(time.Hour)
-	defer timer.Stop()
+	defer s.alarm.stop()
 	for ctx.Err() == nil {
 		now := s.Clock.Now()
 		s.try(ctx, s.due)
@@ -94,19 +99,12 @@ func (s *Sweeper) Run(ctx context.Context) {
 			s.try(ctx, s.clean)
 			nextJanitor = now.Add(janitorEvery)
 		}
-		timer.Reset(s.sleep(nextClaim, nextJanitor))
-		s.waiting.Store(true)
-		select {
-		case <-timer.C():
-		case <-s.Parked.Wake():
-		case <-ctx.Done():
-		}
-		s.waiting.Store(false)
+		s.alarm.sleep(ctx, s.until(nextClaim, nextJanitor))
 	}
 }
 
-// sleep is how long there is nothing to do.
-func (s *Sweeper) sleep(nextClaim, nextJanitor time.Time) time.Duration {
+// until is how long there is nothing to do.
+func (s *Sweeper) until(nextClaim, nextJanitor time.Time) time.Duration {
 	now := s.Clock.Now()
 	d := nextJanitor.Sub(now)
 	if s.Every > 0 {

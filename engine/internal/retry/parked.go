@@ -15,7 +15,8 @@ type Parked struct {
 	mu   sync.Mutex
 	heap parkedHeap
 	ids  map[broker.ID]struct{}
-	wake chan struct{}
+	// sooner is called when an entry became the first one due.
+	sooner func()
 }
 
 type parked struct {
@@ -25,8 +26,12 @@ type parked struct {
 
 // NewParked returns an empty set.
 func NewParked() *Parked {
-	return &Parked{ids: make(map[broker.ID]struct{}), wake: make(chan struct{}, 1)}
+	return &Parked{ids: make(map[broker.ID]struct{}), sooner: func() {}}
 }
+
+// OnSooner has f called whenever an entry became the first one due. f must not
+// block. Call it before anything is parked.
+func (p *Parked) OnSooner(f func()) { p.sooner = f }
 
 // Add parks an entry until due.
 func (p *Parked) Add(id broker.ID, due time.Time) {
@@ -36,15 +41,9 @@ func (p *Parked) Add(id broker.ID, due time.Time) {
 	first := p.heap[0].id == id
 	p.mu.Unlock()
 	if first {
-		select {
-		case p.wake <- struct{}{}:
-		default:
-		}
+		p.sooner()
 	}
 }
-
-// Wake receives a value when an entry became the first one due.
-func (p *Parked) Wake() <-chan struct{} { return p.wake }
 
 // Next is when the first entry is due.
 func (p *Parked) Next() (due time.Time, ok bool) {
