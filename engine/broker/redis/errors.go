@@ -160,6 +160,9 @@ func permission(detail string, op operation) string {
 			return detail + " (the user needs the rule +" + command + ")"
 		}
 	}
+	if strings.Contains(detail, "can't run this command") { // in a script, before 7.2: it does not say which
+		return detail + " (the user needs +" + strings.Join(Rights(), " +") + ")"
+	}
 	if strings.Contains(detail, "key") && op.stream != "" {
 		keys := append([]string{op.stream, tagged(op.stream) + ":pipeline:*"}, op.others...)
 		return detail + " (the user needs the rules ~" + strings.Join(keys, " ~") + ")"

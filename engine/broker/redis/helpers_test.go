@@ -159,4 +159,7 @@ var (
 	contains   = strings.Contains
 )
 
-type goredisXAddArgs = goredis.XAddArgs
+type (
+	goredisXAddArgs        = goredis.XAddArgs
+	goredisXPendingExtArgs = goredis.XPendingExtArgs
+)

@@ -1,0 +1,190 @@
+package redis
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"pipeline/engine/broker"
+)
+
+//go:embed scripts/settle.lua
+var settleText string
+
+var settleScript = newScript(settleText)
+
+// steps appends the script calls of the steps and returns the places of those
+// that are too wide for a script.
+func (p *settling) steps(ctx context.Context, b *Broker) (wide []int) {
+	for first := 0; first < len(p.Steps); {
+		last, size := first, 0
+		for last < len(p.Steps) && last-first < maxEntries {
+			n, widest := weigh(&p.Steps[last])
+			refused := b.foreign(p.Stream, &p.Steps[last])
+			if widest > maxUnpack || refused != nil || size > 0 && size+n > maxBytes {
+				if last > first {
+					break
+				}
+				if refused != nil {
+					p.result.Steps[first] = *refused
+				} else {
+					wide = append(wide, first)
+				}
+				first++
+				last++
+				continue
+			}
+			size += n
+			last++
+		}
+		if last > first {
+			p.step(ctx, first, last)
+		}
+		first = last
+	}
+	return wide
+}
+
+// weigh is how many bytes a step sends and the most arguments of its messages.
+func weigh(s *broker.Step) (size, widest int) {
+	size = 64
+	for i := range s.Publish {
+		widest = max(widest, 2*len(s.Publish[i].Fields))
+		size += addSize(&s.Publish[i])
+	}
+	return size, widest
+}
+
+func addSize(m *broker.Add) int {
+	size := len(m.Stream) + 64
+	for i := range m.Fields {
+		size += len(m.Fields[i].Name) + len(m.Fields[i].Value) + 16
+	}
+	return size
+}
+
+// foreign refuses a step of a cluster whose keys lie in different slots: no
+// server could do it in one.
+func (b *Broker) foreign(stream string, s *broker.Step) *broker.StepResult {
+	if !b.clustered {
+		return nil
+	}
+	for i := range s.Publish {
+		if to := s.Publish[i].Stream; Slot(to) != Slot(stream) {
+			return &broker.StepResult{Status: broker.Refused, Err: &broker.Error{
+				Op: "publish", Stream: to, Kind: broker.ErrUnsupported,
+				Detail: "it does not share a hash slot with " + stream + ", so that one atomic step cannot write both; give both keys the same {tag}",
+			}}
+		}
+	}
+	return nil
+}
+
+// step appends the script call for the steps from first to before last.
+func (p *settling) step(ctx context.Context, first, last int) {
+	a := p.args
+	steps := p.Steps[first:last]
+	to := destinations(steps)
+	low, high := steps[0].ID, steps[0].ID
+	for i := range steps {
+		low, high = earlier(low, steps[i].ID), later(high, steps[i].ID)
+	}
+	mark := settleScript.call(a, 2+len(to))
+	a.add(p.Stream, p.keys.records)
+	a.add(to...)
+	a.add(p.Group, p.Consumer)
+	a.int(int64(len(steps)))
+	a.id(low)
+	a.id(high)
+	for len(steps) > 0 {
+		n := 1
+		for n < len(steps) && p.alike(&steps[0], &steps[n]) {
+			n++
+		}
+		p.run(steps[:n], to)
+		steps = steps[n:]
+	}
+	p.calls = append(p.calls, settleCall{cmd: len(p.batch.cmds), first: first})
+	p.batch.add(ctx, settleScript, a.since(mark))
+}
+
+// alike reports whether the messages of two steps have the same shape, so that
+// it is told once for both. Nearly all of a batch are alike.
+func (p *settling) alike(x, y *broker.Step) bool {
+	return p.forget[x.ID] == p.forget[y.ID] && slices.EqualFunc(x.Publish, y.Publish, func(m, n broker.Add) bool {
+		return m.Stream == n.Stream && xaddArgs(&m) == xaddArgs(&n)
+	})
+}
+
+// run appends steps that are alike.
+func (p *settling) run(steps []broker.Step, to []string) {
+	a := p.args
+	a.int(int64(len(steps)))
+	a.flag(p.forget[steps[0].ID])
+	a.int(int64(len(steps[0].Publish)))
+	for i := range steps[0].Publish {
+		m := &steps[0].Publish[i]
+		a.int(int64(slices.Index(to, m.Stream) + 3))
+		a.int(int64(xaddArgs(m)))
+	}
+	for i := range steps {
+		a.id(steps[i].ID)
+		for j := range steps[i].Publish {
+			xadd(a, &steps[i].Publish[j])
+		}
+	}
+}
+
+// xadd appends the arguments of an XADD after its key.
+func xadd(a *args, m *broker.Add) {
+	if m.MaxLen > 0 {
+		a.add("MAXLEN", "~")
+		a.int(m.MaxLen)
+	}
+	a.add("*")
+	a.fields(m.Fields)
+}
+
+// xaddArgs is how many arguments xadd appends.
+func xaddArgs(m *broker.Add) int {
+	n := 1 + 2*len(m.Fields)
+	if m.MaxLen > 0 {
+		n += 3
+	}
+	return n
+}
+
+// destinations are the streams that the steps publish to, each once. There are
+// few: replies, routes and the dead letters of one group.
+func destinations(steps []broker.Step) []string {
+	var to []string
+	for i := range steps {
+		for j := range steps[i].Publish {
+			if s := steps[i].Publish[j].Stream; !slices.Contains(to, s) {
+				to = append(to, s)
+			}
+		}
+	}
+	return to
+}
+
+func (p *settling) readSteps(b *Broker, reply []string, first int) error {
+	if len(reply)%3 != 1 || first+len(reply[0]) > len(p.Steps) {
+		return fmt.Errorf("%w of the settle script", errProtocol)
+	}
+	for i := range len(reply[0]) {
+		p.result.Steps[first+i].Status = letters[reply[0][i]]
+	}
+	for problem := range slices.Chunk(reply[1:], 3) {
+		i, err := strconv.Atoi(problem[0])
+		m, bad := strconv.Atoi(problem[1])
+		if err != nil || bad != nil || i >= len(reply[0]) || m >= len(p.Steps[first+i].Publish) {
+			return fmt.Errorf("%w of the settle script", errProtocol)
+		}
+		to := p.Steps[first+i].Publish[m].Stream
+		p.result.Steps[first+i].Err = b.fail(operation{name: "publish", stream: to}, serverError(problem[2]))
+	}
+	return nil
+}
