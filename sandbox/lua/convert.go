@@ -66,6 +66,7 @@ func (v *vm) toList(items []value.Value) (glua.LValue, *convertError) {
 	if len(items) > maxList {
 		return nil, &convertError{problem: fmt.Sprintf("is a list of %d items; a script can hold %d", len(items), maxList)}
 	}
+	v.use(1, bytesPerTable+int64(len(items))*bytesPerElement)
 	t := v.l.CreateTable(len(items), 0)
 	t.Metatable = v.arrayMark
 	for i := range items {
@@ -80,6 +81,7 @@ func (v *vm) toList(items []value.Value) (glua.LValue, *convertError) {
 }
 
 func (v *vm) toTable(members []value.Value) (glua.LValue, *convertError) {
+	v.use(1, bytesPerTable+int64(len(members))*bytesPerValue)
 	t := v.l.CreateTable(0, len(members))
 	if err := v.fillTable(t, members); err != nil {
 		return nil, err

@@ -1,6 +1,8 @@
 package lua
 
 import (
+	"strings"
+
 	glua "github.com/yuin/gopher-lua"
 
 	"pipeline/engine/value"
@@ -42,8 +44,13 @@ func (v *vm) jsonEncode(l *glua.LState) int {
 
 func (v *vm) jsonDecode(l *glua.LState) int {
 	text := v.argText(1)
-	// Each byte can be a value of its own at worst.
-	v.use(int64(len(text)/16), int64(len(text))*4)
+	// Each of these signs stands for one value at most, and every value but
+	// the first has one before it.
+	values := int64(1)
+	for _, sign := range []string{",", ":", "[", "{"} {
+		values += int64(strings.Count(text, sign))
+	}
+	v.use(int64(len(text)/16), values*bytesPerValue)
 	body, err := value.ParseJSON(text, &v.arena)
 	if err != nil {
 		v.raise("json.decode: %s", err.Error())

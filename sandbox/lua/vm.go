@@ -60,6 +60,7 @@ const (
 	maxUnpack       = 1 << 14
 	bytesPerValue   = 64
 	bytesPerElement = 16
+	bytesPerTable   = 128
 )
 
 // newVM makes a state with the libraries and nothing of the script.
