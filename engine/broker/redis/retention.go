@@ -23,10 +23,9 @@ var (
 )
 
 // Trim implements broker.Broker. With Protect a script works out what every
-// group has acknowledged: everything before the oldest pending entry of each,
-// so that an entry that stays pending keeps what lies behind it. Without it,
-// whole nodes go first, which is cheap, up to 10,000 entries a step; the rest
-// of less than a node goes exactly.
+// group has acknowledged among the oldest entries. Without it, whole nodes go
+// first, which is cheap, up to 10,000 entries a step; the rest of less than a
+// node goes exactly.
 func (b *Broker) Trim(ctx context.Context, r broker.TrimRequest) (int64, error) {
 	op := operation{name: "trim", stream: r.Stream}
 	if r.Protect {

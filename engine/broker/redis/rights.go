@@ -6,7 +6,7 @@ package redis
 // broker.ErrNoPermission, whose detail names it.
 func Rights() []string {
 	return []string{
-		"xreadgroup", "xautoclaim", "xclaim", "xpending", "xack", "xadd", "xlen", "xrange", "xtrim", "xgroup", "xinfo",
+		"xreadgroup", "xautoclaim", "xclaim", "xpending", "xack", "xadd", "xlen", "xrange", "xtrim", "xdel", "xgroup", "xinfo",
 		"eval", "evalsha", "multi", "exec", "type", "time", "get", "set", "del", "pexpire",
 		"hget", "hmget", "hset", "hdel", "hscan",
 	}

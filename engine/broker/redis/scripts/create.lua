@@ -28,13 +28,22 @@ local function before(a, b)
   return less(am, bm) or am == bm and less(as, bs)
 end
 
+local last, added = '0-0', nil
+if kind ~= 'none' then
+  local info = redis.call('XINFO', 'STREAM', stream)
+  last, added = field(info, 'last-generated-id'), field(info, 'entries-added')
+end
 if ARGV[3] ~= '' then
-  local last = kind == 'none' and '0-0' or field(redis.call('XINFO', 'STREAM', stream), 'last-generated-id')
   start = before(last, ARGV[3]) and '0-0' or ARGV[3]
 elseif ARGV[5] == '1' then
   start = '0-0'
 end
-redis.call('XGROUP', 'CREATE', stream, group, start, 'MKSTREAM')
+-- From 7.0 on a group at the end is told how many entries lie before it: its lag is unknown otherwise.
+local create = { 'XGROUP', 'CREATE', stream, group, start, 'MKSTREAM' }
+if added and (start == '$' or start == last) then
+  create[7], create[8] = 'ENTRIESREAD', added
+end
+redis.call(unpack(create))
 groups = redis.call('XINFO', 'GROUPS', stream)
 for i = 1, #groups do
   if field(groups[i], 'name') == group then

@@ -2,7 +2,8 @@
 --
 -- KEYS[1]   the stream
 -- ARGV[1]   length to keep or 0, [2] id before which entries go or "0-0"
--- Replies   how many were removed: at most 1,000, fewer where bodies are large
+-- Replies   how many were removed. It looks at the oldest 1,000 entries, fewer where bodies are large: more than
+--           that which are not acknowledged hold up what lies behind them.
 --
 -- XTRIM … ACKED is not used where there is one: it looks at every entry that is not acknowledged, at every call
 -- and past its LIMIT, which blocks the server for seconds over a large backlog.
@@ -16,10 +17,11 @@ local function before(a, b)
 end
 
 if redis.call('TYPE', stream).ok == 'none' then return 0 end
+local excess = length > 0 and redis.call('XLEN', stream) - length or 0
+if excess <= 0 and minid == '0-0' then return 0 end
 
--- Acknowledged by all: what lies before the oldest pending entry of each group, and where a group has
--- none pending, up to its last delivered one.
-local last, exclusive
+-- An entry is acknowledged by a group that was given it and does not have it pending.
+local delivered, busy = nil, {}
 for _, info in ipairs(redis.call('XINFO', 'GROUPS', stream)) do
   local name, at, pending
   for i = 1, #info, 2 do
@@ -27,34 +29,38 @@ for _, info in ipairs(redis.call('XINFO', 'GROUPS', stream)) do
     if info[i] == 'last-delivered-id' then at = info[i + 1] end
     if info[i] == 'pending' then pending = info[i + 1] end
   end
-  if pending > 0 then at = redis.call('XPENDING', stream, name)[2] end
-  if not last or before(at, last) or at == last and pending > 0 then
-    last, exclusive = at, pending > 0
+  if pending > 0 then busy[#busy + 1] = name end
+  if not delivered or before(at, delivered) then delivered = at end
+end
+local function pending(first, last, count)
+  local found = {}
+  for _, group in ipairs(busy) do
+    for _, entry in ipairs(redis.call('XPENDING', stream, group, first, last, count)) do found[entry[1]] = true end
   end
+  return found
 end
-local function acknowledged(id)
-  return not last or before(id, last) or id == last and not exclusive
-end
-
-local excess = length > 0 and redis.call('XLEN', stream) - length or 0
-if excess <= 0 and minid == '0-0' then return 0 end
 
 -- XRANGE brings bodies along, so pages grow only as far as the bodies seen so far allow.
-local n, bytes, page, from, done = 0, 0, 1, '-', false
+local gone, seen, bytes, page, from, done = {}, 0, 0, 1, '-', false
 while not done and page > 0 do
   local entries = redis.call('XRANGE', stream, from, '+', 'COUNT', page)
   done = #entries < page
+  local held = #entries > 0 and pending(entries[1][1], entries[#entries][1], #entries)
   for _, entry in ipairs(entries) do
-    if not acknowledged(entry[1]) or n >= excess and not before(entry[1], minid) then
+    local id = entry[1]
+    if delivered and before(delivered, id) or #gone >= excess and not before(id, minid) then
       done = true
       break
     end
-    n, from = n + 1, '(' .. entry[1]
+    if not held[id] then gone[#gone + 1] = id end
+    seen, from = seen + 1, '(' .. id
     for _, text in ipairs(entry[2]) do bytes = bytes + #text end
   end
-  page = math.min(4 * page, 1000 - n, math.floor((262144 - bytes) / (bytes / n + 1)))
+  page = math.min(4 * page, 1000 - seen, math.floor((262144 - bytes) / (bytes / seen + 1)))
 end
-if n == 0 then return 0 end
-local next = redis.call('XRANGE', stream, from, '+', 'COUNT', 1)[1]
+if #gone == 0 then return 0 end
+
+-- An unbroken run from the start goes whole nodes at a time.
+local next = #gone == seen and redis.call('XRANGE', stream, from, '+', 'COUNT', 1)[1]
 if next then return redis.call('XTRIM', stream, 'MINID', '=', next[1]) end
-return redis.call('XTRIM', stream, 'MAXLEN', '=', 0)
+return redis.call('XDEL', stream, unpack(gone))
