@@ -130,44 +130,6 @@ func (v *vm) luaXPCall(l *glua.LState) int {
 	return l.GetTop() - n
 }
 
-// luaGetMetatable shows no metatable but those that scripts have set.
-func (v *vm) luaGetMetatable(l *glua.LState) int {
-	t, ok := v.argAny(1).(*glua.LTable)
-	if !ok {
-		l.Push(glua.LNil)
-		return 1
-	}
-	t = v.view(t)
-	meta, ok := t.Metatable.(*glua.LTable)
-	if !ok || meta == v.arrayMark {
-		l.Push(glua.LNil)
-		return 1
-	}
-	if hidden := v.view(meta).RawGetString("__metatable"); hidden != glua.LNil {
-		l.Push(hidden)
-	} else {
-		l.Push(meta)
-	}
-	return 1
-}
-
-func (v *vm) luaSetMetatable(l *glua.LState) int {
-	t := v.argTable(1)
-	meta := l.Get(2)
-	if _, ok := meta.(*glua.LTable); !ok && meta != glua.LNil {
-		v.badArg(2, "table or nil")
-	}
-	if v.view(t) != t {
-		v.raise("the metatable of a read-only table cannot be changed")
-	}
-	if old, ok := t.Metatable.(*glua.LTable); ok && v.view(old).RawGetString("__metatable") != glua.LNil {
-		v.raise("the metatable of this table is protected")
-	}
-	t.Metatable = meta
-	l.Push(t)
-	return 1
-}
-
 func (v *vm) luaNext(l *glua.LState) int {
 	t := v.view(v.argTable(1))
 	v.use(1, 0)
@@ -197,37 +159,6 @@ func (v *vm) ipairsStep(l *glua.LState) int {
 	return 2
 }
 
-func (v *vm) luaRawEqual(l *glua.LState) int {
-	a, b := v.argAny(1), v.argAny(2)
-	if order, ok, unordered := compare(a, b); ok {
-		l.Push(glua.LBool(order == 0 && !unordered))
-	} else {
-		l.Push(glua.LBool(l.RawEqual(a, b)))
-	}
-	return 1
-}
-
-func (v *vm) luaRawGet(l *glua.LState) int {
-	l.Push(v.view(v.argTable(1)).RawGet(v.argAny(2)))
-	return 1
-}
-
-func (v *vm) luaRawSet(l *glua.LState) int {
-	t := v.writable(v.argTable(1))
-	l.RawSet(t, v.argAny(2), v.argAny(3))
-	l.SetTop(1)
-	return 1
-}
-
-func (v *vm) luaRawLen(l *glua.LState) int {
-	if s, ok := l.Get(1).(glua.LString); ok {
-		l.Push(glua.LNumber(len(s)))
-		return 1
-	}
-	l.Push(glua.LNumber(v.listLen(v.argTable(1))))
-	return 1
-}
-
 func (v *vm) luaSelect(l *glua.LState) int {
 	top := l.GetTop()
 	if s, ok := l.Get(1).(glua.LString); ok && s == "#" {
@@ -242,71 +173,6 @@ func (v *vm) luaSelect(l *glua.LState) int {
 		l.ArgError(1, "index out of range")
 	}
 	return top - min(n, top)
-}
-
-func (v *vm) luaToNumber(l *glua.LState) int {
-	lv := v.argAny(1)
-	if l.Get(2) != glua.LNil && v.argInt(2) != 10 {
-		base := v.argInt(2)
-		if base < 2 || base > 36 {
-			l.ArgError(2, "base out of range")
-		}
-		s := strings.Trim(v.argText(1), " \t\n\v\f\r")
-		digits, negative := strings.CutPrefix(s, "-")
-		if hex, ok := cutHex(digits); ok && base == 16 {
-			digits = hex
-		}
-		l.Push(v.parseInteger(digits, base, negative))
-		return 1
-	}
-	switch x := lv.(type) {
-	case glua.LNumber:
-		l.Push(x)
-	case glua.LString:
-		l.Push(v.parseNumber(string(x)))
-	default:
-		if asInteger(lv) == nil {
-			lv = glua.LNil
-		}
-		l.Push(lv)
-	}
-	return 1
-}
-
-func (v *vm) luaToString(l *glua.LState) int {
-	lv := v.argAny(1)
-	if s, ok := lv.(glua.LString); ok {
-		l.Push(s)
-		return 1
-	}
-	return v.pushText(v.display(lv))
-}
-
-// display is tostring: it never shows an address.
-func (v *vm) display(lv glua.LValue) string {
-	if text, ok := v.text(lv); ok {
-		return text
-	}
-	switch x := lv.(type) {
-	case glua.LBool, *glua.LNilType:
-		return lv.String()
-	case *glua.LTable:
-		op := v.l.GetMetaField(x, "__tostring")
-		if op.Type() != glua.LTFunction {
-			break
-		}
-		text, ok := v.text(v.callBack(op, x))
-		if !ok {
-			v.raise("'__tostring' must return a string")
-		}
-		return text
-	}
-	return v.typeName(lv)
-}
-
-func (v *vm) luaType(l *glua.LState) int {
-	l.Push(glua.LString(v.typeName(v.argAny(1))))
-	return 1
 }
 
 func (v *vm) luaUnpack(l *glua.LState) int {

@@ -112,6 +112,25 @@ end`, "handle")
 	}
 }
 
+// TestLongScripts are long without being deep.
+func TestLongScripts(t *testing.T) {
+	for name, body := range map[string]string{
+		"many calls":       strings.Repeat("string.len(\"x\")\n", 5000),
+		"many comparisons": strings.Repeat("if e.x == 1 then e.y = 2 end\n", 5000),
+		"a long list":      "local t = {" + strings.Repeat("1, ", 50000) + "1}",
+		"a long join":      "local s = \"\"" + strings.Repeat(" .. \"x\"", 15000),
+		"many functions":   strings.Repeat("do local function f(a) return a + 1 end end\n", 5000),
+		"a long condition": "if e.x == 1" + strings.Repeat(" or e.x == 2", 150) + " then end",
+	} {
+		t.Run(name, func(t *testing.T) {
+			out := handle(t, "function handle(e)\n"+body+"\nreturn ack()\nend", `{"x":1}`)
+			if out.Kind != outcome.Ack {
+				t.Error(show(t, out))
+			}
+		})
+	}
+}
+
 func TestHash(t *testing.T) {
 	base := spec("function handle() end", "handle")
 	hashes := map[string]string{}

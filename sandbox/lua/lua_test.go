@@ -79,3 +79,19 @@ func BenchmarkWholeBody(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkNewInstance is what replacing a broken state costs.
+func BenchmarkNewInstance(b *testing.B) {
+	h, err := Compile(spec(payments, "screen_payment"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		in, err := h.NewInstance(context.Background())
+		if err != nil {
+			b.Fatal(err)
+		}
+		in.Close()
+	}
+}

@@ -43,10 +43,22 @@ func prescan(src sandbox.Source) error {
 type counter struct {
 	source                        string
 	tokens, chain, joins, bracket int
+	// operand is set after a word that can end an expression.
+	operand bool
 }
 
 func (c *counter) token(t ast.Token) error {
 	c.tokens++
+	if t.Type == parse.TIdent && c.operand {
+		// Two operands in a row: a new statement begins.
+		c.chain, c.joins = 0, 0
+	}
+	switch t.Type {
+	case parse.TIdent, parse.TString, parse.TNumber, parse.TNil, parse.TTrue, parse.TFalse, parse.T3Comma, ')', ']', '}':
+		c.operand = true
+	default:
+		c.operand = false
+	}
 	switch t.Type {
 	case parse.T2Comma:
 		c.joins++
@@ -68,8 +80,10 @@ func (c *counter) token(t ast.Token) error {
 		return c.refuse(t, fmt.Sprintf("the script has more than %d words and signs", maxTokens), "move data out of the script")
 	case c.bracket > maxDepth:
 		return c.refuse(t, fmt.Sprintf("brackets are nested more than %d levels deep", maxDepth), "take parts out into locals or functions")
-	case c.chain > maxChain, c.joins > maxJoins:
+	case c.chain > maxChain:
 		return c.refuse(t, fmt.Sprintf("an expression has more than %d operators", maxChain), "take parts out into locals")
+	case c.joins > maxJoins:
+		return c.refuse(t, fmt.Sprintf("an expression joins more than %d parts", maxJoins), "use table.concat")
 	}
 	return nil
 }

@@ -13,8 +13,10 @@ import (
 // maxDepth bounds the nesting of a script: the engine's compiler is recursive.
 const maxDepth = 200
 
-// maxOperands is how many operands of a chain of `..` go into one call.
-const maxOperands = 100
+// maxOperands is how many operands of a chain of `..` go into one call: each
+// takes a register, of which a function has some 200, and calls are nested up
+// to three levels.
+const maxOperands = 50
 
 // The names of the guards. They are locals of the chunk, and no script can
 // write them.

@@ -30,6 +30,8 @@ const (
 	childVariable = "SANDBOXTEST_FIRST_ATTACK"
 	// maxResident is the most memory that the process may ever use.
 	maxResident = 256 << 20
+	// aloneFor is how long the neighbour runs before the first attack.
+	aloneFor = 300 * time.Millisecond
 	// loadTimeout bounds reading a hostile source.
 	loadTimeout = 3 * time.Second
 )
@@ -47,7 +49,11 @@ type report struct {
 	// Healthy is how many calls the neighbour made meanwhile, Harmed how many
 	// of them went wrong.
 	Healthy, Harmed int64
-	Resident        int64
+	// Elapsed is the time in which the neighbour made them, and Alone how many
+	// calls a second it makes with no attack beside it.
+	Elapsed  time.Duration
+	Alone    int64
+	Resident int64
 }
 
 // Main runs a package's tests, or, in a child process, the attacks. Call it
@@ -85,13 +91,17 @@ func Hostile(t *testing.T, attacks []Attack) {
 			seen[last.Attack] = last
 		}
 	}
-	var calls, harmed, peak int64
+	var calls, harmed, peak, alone int64
+	var elapsed time.Duration
 	for _, a := range attacks {
 		r := seen[a.Name]
 		calls, harmed, peak = calls+r.Healthy, harmed+r.Harmed, max(peak, r.Resident)
+		elapsed, alone = elapsed+r.Elapsed, max(alone, r.Alone)
 		t.Run(a.Name, func(t *testing.T) { judge(t, a, r) })
 	}
-	t.Logf("%d attacks; the healthy neighbour made %d calls, %d of them wrong; peak memory %d MiB", len(attacks), calls, harmed, peak>>20)
+	rate := int64(float64(calls) / elapsed.Seconds())
+	t.Logf("%d attacks; the healthy neighbour made %d calls a second beside them and %d alone, %d of %d wrong; peak memory %d MiB",
+		len(attacks), rate, alone, harmed, calls, peak>>20)
 }
 
 func countAttacks(reports []report) int {
@@ -169,10 +179,14 @@ func child(e Engine, attacks []Attack, healthy string) {
 	n := startNeighbour(e, healthy)
 	defer n.stop()
 	out := json.NewEncoder(os.Stdout)
+	c := clock.Real()
+	_ = clock.Sleep(context.Background(), c, aloneFor)
+	alone := int64(float64(n.calls.Load()) / aloneFor.Seconds())
 	for _, a := range attacks {
 		runtime.GC()
 		_ = out.Encode(report{Attack: a.Name})
 		resetPeak()
+		start := c.Now()
 		calls, harmed := n.calls.Load(), n.harmed.Load()
 		r := attack(e, a)
 		// A busy machine can hold up any process; three times in a row it is
@@ -181,7 +195,7 @@ func child(e Engine, attacks []Attack, healthy string) {
 			r = attack(e, a)
 		}
 		r.Healthy, r.Harmed = n.calls.Load()-calls, n.harmed.Load()-harmed
-		r.Resident = residentPeak()
+		r.Elapsed, r.Alone, r.Resident = clock.Since(c, start), alone, residentPeak()
 		_ = out.Encode(r)
 	}
 }
