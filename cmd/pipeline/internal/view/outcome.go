@@ -85,17 +85,19 @@ func (l *lines) append(dst []byte, sub *spec.Subscription, o *observe.Outcome) [
 	if l.keyWidth > 0 {
 		dst = l.p.pad(dst, plain, key, l.keyWidth+gap)
 	}
-	first, rest := l.details(sub, o)
-	if first == "" {
+	details, column := l.details(sub, o), l.indent()
+	if len(details) == 0 || !l.fits(details, column) {
 		dst = l.p.append(dst, resultStyle(o.Result), string(o.Result))
+		dst = append(dst, '\n')
+		column = logIndent
 	} else {
 		dst = l.p.pad(dst, resultStyle(o.Result), string(o.Result), resultWidth+gap)
-		dst = append(dst, l.cut(first, l.indent())...)
+		dst = append(append(dst, l.cut(details[0], column)...), '\n')
+		details = details[1:]
 	}
-	dst = append(dst, '\n')
-	for _, text := range rest {
-		dst = appendSpaces(dst, l.indent())
-		dst = append(append(dst, l.cut(text, l.indent())...), '\n')
+	for _, text := range details {
+		dst = appendSpaces(dst, column)
+		dst = append(append(dst, l.cut(text, column)...), '\n')
 	}
 	for i := range o.Logs {
 		dst = l.log(dst, &o.Logs[i])
@@ -112,6 +114,17 @@ func (l *lines) indent() int {
 	return n
 }
 
+// fits reports whether details can stand at a column. On a narrow terminal they
+// stand below instead, where there is more room.
+func (l *lines) fits(details []string, column int) bool {
+	for _, text := range details {
+		if l.width > 0 && columns(clean(text)) > l.width-column {
+			return false
+		}
+	}
+	return true
+}
+
 // cut fits a detail that begins at a column.
 func (l *lines) cut(text string, column int) string {
 	room := maxDetail
@@ -121,21 +134,24 @@ func (l *lines) cut(text string, column int) string {
 	return fit(clean(text), room)
 }
 
-// details is what a line says beside the result, and the lines below.
-func (l *lines) details(sub *spec.Subscription, o *observe.Outcome) (first string, rest []string) {
-	first = l.fate(sub, o)
-	if len(o.Replies) > 0 {
-		first = l.reply(&o.Replies[0])
-		for i := range o.Replies[1:] {
-			rest = append(rest, l.reply(&o.Replies[i+1]))
-		}
+// details is what there is to say beside the result, a line each.
+func (l *lines) details(sub *spec.Subscription, o *observe.Outcome) []string {
+	var details []string
+	for i := range o.Replies {
+		details = append(details, l.reply(&o.Replies[i]))
 	}
-	if again := attempt(sub, o); again != "" && first != "" {
-		first = again + ", " + first
-	} else if again != "" {
-		first = again
+	if fate := l.fate(sub, o); len(details) == 0 && fate != "" {
+		details = append(details, fate)
 	}
-	return first, rest
+	again := attempt(sub, o)
+	switch {
+	case again == "":
+		return details
+	case len(details) == 0:
+		return []string{again}
+	}
+	details[0] = again + ", " + details[0]
+	return details
 }
 
 // attempt tells a first delivery from a later one.
