@@ -1,10 +1,14 @@
+//go:build unix
+
 package redis_test
 
 import (
 	"fmt"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -53,7 +57,7 @@ func BenchmarkRead(b *testing.B) {
 			r := open(b, s)
 			benchmarkStream(b, s, r, entries)
 			b.ReportAllocs()
-			done := 0
+			done, before := 0, ownTime(b)
 			for b.Loop() {
 				if done%entries == 0 {
 					b.StopTimer()
@@ -66,6 +70,7 @@ func BenchmarkRead(b *testing.B) {
 				}
 				done += n
 			}
+			b.ReportMetric(float64((ownTime(b)-before).Nanoseconds())/float64(done), "cpu-ns/entry")
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(done), "ns/entry")
 		})
 	}
@@ -85,6 +90,16 @@ func BenchmarkRead(b *testing.B) {
 		}
 		return len(d[0].Messages)
 	})
+}
+
+// ownTime is the processor time that this process has used.
+func ownTime(b *testing.B) time.Duration {
+	b.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // BenchmarkSettle settles batches of 250 replies and of 1,000 acks and reports
