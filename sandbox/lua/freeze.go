@@ -18,10 +18,10 @@ func (v *vm) freeze(t *glua.LTable, name, why string) {
 	*held = *t
 	meta := v.l.CreateTable(0, 4)
 	if old, ok := held.Metatable.(*glua.LTable); ok {
-		copyEvents(meta, v.view(old))
+		copyAllEvents(meta, v.view(old))
 	}
 	*t = glua.LTable{Metatable: meta}
-	copyEvents(t, held)
+	copyAllEvents(t, held)
 	meta.RawSetString("__index", held)
 	meta.RawSetString("__newindex", v.l.NewFunction(func(l *glua.LState) int {
 		v.raise("%s.%s cannot be set: '%s' %s", name, v.keyText(l.Get(2)), name, why)
@@ -30,8 +30,8 @@ func (v *vm) freeze(t *glua.LTable, name, why string) {
 	v.frozen[t] = held
 }
 
-// copyEvents copies the metamethods that a table holds.
-func copyEvents(to, from *glua.LTable) {
+// copyAllEvents copies the metamethods that a table holds.
+func copyAllEvents(to, from *glua.LTable) {
 	for key, value := from.Next(glua.LNil); key != glua.LNil; key, value = from.Next(key) {
 		if s, ok := key.(glua.LString); ok && strings.HasPrefix(string(s), "__") {
 			to.RawSetString(string(s), value)

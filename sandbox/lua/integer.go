@@ -31,6 +31,17 @@ const (
 	maxDigits = 1200
 )
 
+// arithmeticEvents are the metamethods of the operators. Values that cannot be
+// calculated with have them too, for the sake of the message.
+var arithmeticEvents = []string{"__add", "__sub", "__mul", "__div", "__mod", "__pow", "__unm"}
+
+// copyEvents copies named metamethods.
+func copyEvents(to, from *glua.LTable, events []string) {
+	for _, event := range events {
+		to.RawSetString(event, from.RawGetString(event))
+	}
+}
+
 // openValues makes the metatables of the values that are no Lua values.
 func (v *vm) openValues() {
 	v.intMeta = v.opaque("a number")
@@ -46,7 +57,9 @@ func (v *vm) openValues() {
 		l.Push(v.calculate(opSub, glua.LNumber(0), l.Get(1)))
 		return 1
 	}))
-	v.null = &glua.LUserData{Value: jsonNull{}, Metatable: v.opaque("a null value")}
+	meta := v.opaque("a null value")
+	copyEvents(meta, v.intMeta, arithmeticEvents)
+	v.null = &glua.LUserData{Value: jsonNull{}, Metatable: meta}
 }
 
 // jsonNull is the value of json.null.

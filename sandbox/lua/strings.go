@@ -18,9 +18,7 @@ func (v *vm) openStrings() {
 	})
 	meta := v.l.CreateTable(0, 8)
 	meta.RawSetString("__index", held)
-	for _, event := range []string{"__add", "__sub", "__mul", "__div", "__mod", "__pow", "__unm"} {
-		meta.RawSetString(event, v.intMeta.RawGetString(event))
-	}
+	copyEvents(meta, v.intMeta, arithmeticEvents)
 	v.l.SetMetatable(glua.LString(""), meta)
 	v.matcher.Charge = func(steps int64) { v.use(steps/4, 0) }
 	v.matcher.Fail = func(problem string) { v.raise("%s", problem) }

@@ -26,7 +26,8 @@ const (
 )
 
 func (v *vm) openVerdicts() {
-	v.verdictMeta = v.opaque("an outcome")
+	v.verdictMeta = v.opaque("a result")
+	copyEvents(v.verdictMeta, v.intMeta, arithmeticEvents)
 	v.verdictAck = v.newVerdict(&verdict{kind: outcome.Ack})
 	v.verdictWait = v.newVerdict(&verdict{kind: outcome.Retry})
 	v.functions([]entry{

@@ -21,6 +21,8 @@ var wordings = []wording{
 	{regexp.MustCompile(`^cannot perform (\w+) operation between (nil|boolean|table|function|userdata) and \w+$`), "attempt to calculate ($1) with a $2 value"},
 	{regexp.MustCompile(`^cannot perform (\w+) operation between \w+ and (nil|boolean|table|function|userdata)$`), "attempt to calculate ($1) with a $2 value"},
 	{regexp.MustCompile(`^cannot perform (\w+) operation between .*$`), "attempt to calculate ($1) with a string that is no number"},
+	{regexp.MustCompile(`^attempt to compare (userdata with \w+|\w+ with userdata)$`), "attempt to compare values of different types"},
+	{regexp.MustCompile(`^attempt to compare (\w+) with (\w+)$`), "attempt to compare a $1 with a $2"},
 	{regexp.MustCompile(`^__unm undefined$`), "attempt to negate a value that is no number"},
 	{regexp.MustCompile(`^for statement (\w+) must be a number$`), "the $1 value of a `for` must be a plain number"},
 	{regexp.MustCompile(`^stack overflow$`), "calls are nested too deeply: more than " + strconv.Itoa(callDepth)},
