@@ -83,8 +83,8 @@ func (o *Options) login() (*redis.Options, error) {
 	if err != nil {
 		return nil, errURL
 	}
-	if l.TLSConfig != nil && o.Sentinel != nil {
-		l.TLSConfig.ServerName = "" // the master's own name, which the sentinels tell
+	if l.TLSConfig != nil {
+		l.TLSConfig.ServerName = "" // each server's own name: there may be others than that of the URL
 	}
 	if o.Username != "" {
 		l.Username = o.Username

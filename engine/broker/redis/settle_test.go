@@ -76,6 +76,24 @@ func TestSettleTwiceWritesOnce(t *testing.T) {
 	})
 }
 
+func TestSettleDoesAnEntryOnce(t *testing.T) {
+	everyVersion(t, func(t *testing.T, s *redistest.Server, b *redis.Broker) {
+		ids := fill(t, b, 3)
+		read(t, b, "c", 3)
+		r := settle(t, b, &broker.Settlement{Owner: owner("c"), Steps: []broker.Step{
+			reply(ids[0]), reply(ids[0]), reply(ids[2]), {ID: ids[2]}, reply(ids[1]), // not even sorted
+		}})
+		for i, want := range []broker.Status{broker.Done, broker.NotOwned, broker.Done, broker.NotOwned, broker.Done} {
+			if r.Steps[i].Status != want {
+				t.Errorf("step %d: %+v", i, r.Steps[i])
+			}
+		}
+		if n := lengthOf(t, b, replies); n != 3 {
+			t.Errorf("%d replies", n)
+		}
+	})
+}
+
 func TestSettleIsFenced(t *testing.T) {
 	everyVersion(t, func(t *testing.T, s *redistest.Server, b *redis.Broker) {
 		ids := fill(t, b, 4)

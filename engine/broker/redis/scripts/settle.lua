@@ -44,8 +44,10 @@ while entry < count do
     entry = entry + 1
     local id, status, problem, problem_at = ARGV[at], 'n', nil, nil
     at = at + 1
-    if owned[id] or full and #call('XPENDING', stream, group, id, id, 1, consumer) == 1 then
+    local mine = owned[id]
+    if mine or mine == nil and full and #call('XPENDING', stream, group, id, id, 1, consumer) == 1 then
       status = 'd'
+      owned[id] = false -- an id that comes twice is done once
       if refusal then status, problem, problem_at = 'r', refusal, culprit end
     end
     for m = 1, messages do
