@@ -58,7 +58,11 @@ func (b *Broker) createGroup(streamName, name string, start func(last broker.ID)
 			at = broker.ID{}
 		}
 	}
-	s.groups[name] = newGroup(name, at)
+	g := newGroup(name, at)
+	if at == s.last {
+		g.read = s.added
+	}
+	s.groups[name] = g
 	x.floor, x.hasFloor = at, true
 	b.changed()
 	return at, true, nil

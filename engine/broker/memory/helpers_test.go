@@ -57,4 +57,3 @@ func read(t testing.TB, b *memory.Broker, r broker.ReadRequest) []broker.Deliver
 	}
 	return d
 }
-

@@ -53,7 +53,7 @@ func (b *Broker) read(r *broker.ReadRequest, now int64) ([]broker.Delivery, *wai
 // take delivers what can be delivered now: first what is idle long enough,
 // then what is new.
 func (b *Broker) take(s *stream, g *group, r *broker.ReadRequest, now int64) []broker.Delivery {
-	c := g.consumer(r.Consumer, now)
+	c := b.reader(g, r.Consumer, now)
 	var out []broker.Delivery
 	if r.MinIdle > 0 {
 		out = claimIdle(s, g, c, now-milliseconds(r.MinIdle), now, r.Count)
@@ -62,9 +62,23 @@ func (b *Broker) take(s *stream, g *group, r *broker.ReadRequest, now int64) []b
 		out = deliverNew(s, g, c, now, r.Count, out)
 	}
 	if len(out) > 0 {
+		g.consumers[c.name] = c
+		c.seen = now
 		b.changed()
 	}
 	return out
+}
+
+// reader is the consumer that a read is for. From 7.2 on a read that finds
+// nothing creates it, too, and counts as having seen it.
+func (b *Broker) reader(g *group, name string, now int64) *consumer {
+	if b.version.atLeast(7, 2) {
+		return g.consumer(name, now)
+	}
+	if c := g.consumers[name]; c != nil {
+		return c
+	}
+	return &consumer{name: name}
 }
 
 // claimIdle gives the consumer entries that have been pending since before

@@ -6,7 +6,7 @@ import (
 	"pipeline/engine/broker"
 )
 
-// trimStep is how many entries one Trim removes at most, as on a server.
+// trimStep is how many entries one Trim looks at.
 const trimStep = 10_000
 
 // nodeSize is how many entries a server packs together at most: an approximate
@@ -33,40 +33,40 @@ func (b *Broker) Trim(ctx context.Context, r broker.TrimRequest) (int64, error) 
 	return removed, nil
 }
 
-// trim removes the oldest entries that are beyond a bound. Protected entries
-// are passed over from 8.2 on (XTRIM … ACKED); before, where that is done with
-// the groups' positions, the first one ends it, and the entries count as
-// deleted.
+// trim removes the oldest entries that are beyond a bound, and passes over
+// those that are to be protected. Entries from between count as deleted, as
+// with the XDEL that a server needs for them.
 func (b *Broker) trim(s *stream, r *broker.TrimRequest) int64 {
 	var excess int64
 	if r.MaxLen > 0 {
 		excess = int64(s.entries.len()) - r.MaxLen
 	}
-	var ids []broker.ID
-	for at := s.entries.from(key{}); len(ids) < trimStep; {
+	var gone []broker.ID
+	seen := 0
+	for at := s.entries.from(key{}); seen < trimStep; seen++ {
 		k, _, ok := at.next()
-		if !ok || int64(len(ids)) >= excess && !k.id.Less(r.MinID) {
+		if !ok || int64(len(gone)) >= excess && !k.id.Less(r.MinID) {
 			break
 		}
-		if !r.Protect {
-			ids = append(ids, k.id)
-			continue
+		if r.Protect {
+			delivered, acknowledged := s.settled(k.id)
+			if !delivered {
+				break
+			}
+			if !acknowledged {
+				continue
+			}
 		}
-		delivered, acknowledged := s.settled(k.id)
-		if acknowledged {
-			ids = append(ids, k.id)
-		} else if !delivered || !b.features.TrimAcknowledged {
-			break
-		}
+		gone = append(gone, k.id)
 	}
-	for _, id := range ids {
-		if r.Protect && !b.features.TrimAcknowledged {
+	for _, id := range gone {
+		if len(gone) < seen {
 			s.delete(id)
 		} else {
 			s.entries.remove(byID(id))
 		}
 	}
-	return int64(len(ids))
+	return int64(len(gone))
 }
 
 // settled reports whether every group was delivered the entry, and whether

@@ -1,0 +1,157 @@
+package brokertest_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"pipeline/engine/broker"
+	"pipeline/engine/broker/brokertest"
+	"pipeline/engine/broker/memory"
+	"pipeline/engine/broker/redis"
+	"pipeline/engine/clock"
+	"pipeline/tests/redistest"
+)
+
+var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// inMemory makes a broker on a clock of its own that plays a version.
+func inMemory(version string) brokertest.Factory {
+	return func(t *testing.T) *brokertest.Env {
+		t.Helper()
+		redistest.Record(t, "memory as "+version)
+		c := clock.NewVirtual(epoch)
+		b := memory.New(c, memory.Options{Version: version})
+		t.Cleanup(func() { _ = b.Close() })
+		return &brokertest.Env{
+			Broker: b, Server: "memory as " + version, Advance: c.Advance,
+			AwaitBlocked: func(reads int) { eventually(t, func() (int, bool) { return b.Blocked(), b.Blocked() == reads }) },
+			SetIdle: func(stream, group string, idle time.Duration, ids ...broker.ID) {
+				if n := b.SetIdle(stream, group, idle, ids...); n != len(ids) {
+					t.Fatalf("aged %d entries of %d", n, len(ids))
+				}
+			},
+			Delete:       func(stream string) { b.Delete(stream) },
+			DestroyGroup: func(stream, group string) { b.DestroyGroup(stream, group) },
+			DeleteEntries: func(stream string, ids ...broker.ID) {
+				if n := b.DeleteEntries(stream, ids...); n != len(ids) {
+					t.Fatalf("deleted %d entries of %d", n, len(ids))
+				}
+			},
+			SetString: b.SetString,
+		}
+	}
+}
+
+// onRedis gives each case a database of a server of that version.
+func onRedis(version string) brokertest.Factory {
+	return func(t *testing.T) *brokertest.Env {
+		t.Helper()
+		s := redistest.Shared(t, version)
+		b, err := redis.Open(redis.Options{URL: s.URL()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = b.Close() })
+		client := s.Client()
+		do := func(arguments ...any) any {
+			t.Helper()
+			v, err := client.Do(t.Context(), arguments...).Result()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return v
+		}
+		return &brokertest.Env{
+			Broker: b, Server: s.FullVersion(), Advance: time.Sleep,
+			AwaitBlocked: func(reads int) {
+				eventually(t, func() (int, bool) { n := blocked(t, s, client); return n, n == reads })
+			},
+			SetIdle: func(stream, group string, idle time.Duration, ids ...broker.ID) {
+				age(t, client, stream, group, idle, ids)
+			},
+			Delete:       func(stream string) { do("DEL", stream) },
+			DestroyGroup: func(stream, group string) { do("XGROUP", "DESTROY", stream, group) },
+			DeleteEntries: func(stream string, ids ...broker.ID) {
+				t.Helper()
+				arguments := []any{"XDEL", stream}
+				for _, id := range ids {
+					arguments = append(arguments, id.String())
+				}
+				if n := do(arguments...); n != int64(len(ids)) {
+					t.Fatalf("deleted %v entries of %d", n, len(ids))
+				}
+			},
+			SetString: func(key string) { do("SET", key, "text") },
+		}
+	}
+}
+
+// age is XCLAIM … IDLE of each entry under the consumer that holds it.
+func age(t *testing.T, client *goredis.Client, stream, group string, idle time.Duration, ids []broker.ID) {
+	t.Helper()
+	pipe := client.Pipeline()
+	found := make([]*goredis.XPendingExtCmd, len(ids))
+	for i, id := range ids {
+		found[i] = pipe.XPendingExt(t.Context(), &goredis.XPendingExtArgs{Stream: stream, Group: group, Start: id.String(), End: id.String(), Count: 1})
+	}
+	if _, err := pipe.Exec(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	pipe = client.Pipeline()
+	for i, id := range ids {
+		if len(found[i].Val()) != 1 {
+			t.Fatalf("%v is not pending", id)
+		}
+		pipe.Do(t.Context(), "XCLAIM", stream, group, found[i].Val()[0].Consumer, 0, id.String(), "IDLE", idle.Milliseconds(), "JUSTID")
+	}
+	if _, err := pipe.Exec(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// blocked is how many clients of the test's database are blocked.
+func blocked(t *testing.T, s *redistest.Server, client *goredis.Client) int {
+	t.Helper()
+	list, err := client.Do(t.Context(), "CLIENT", "LIST").Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for line := range strings.Lines(list) {
+		if strings.Contains(line, " flags=b ") && strings.Contains(line, fmt.Sprintf(" db=%d ", s.DB)) {
+			n++
+		}
+	}
+	return n
+}
+
+// eventually waits for a state of another goroutine or server.
+func eventually(t *testing.T, state func() (int, bool)) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		n, ok := state()
+		if ok {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d reads are blocked", n)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func TestMemory(t *testing.T) {
+	for _, version := range []string{memory.DefaultVersion, "8.2.2", "7.0.15", "6.2.0"} {
+		t.Run(version, func(t *testing.T) { brokertest.Run(t, inMemory(version)) })
+	}
+}
+
+func TestRedis(t *testing.T) {
+	for _, version := range redistest.Versions {
+		t.Run(version, func(t *testing.T) { brokertest.Run(t, onRedis(version)) })
+	}
+}

@@ -1,0 +1,168 @@
+package brokertest
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"pipeline/engine/broker"
+)
+
+func (k *kit) slotRequest(token string) broker.SlotRequest {
+	return broker.SlotRequest{Stream: k.stream, Group: k.group, Base: "post-host", Token: token, TTL: time.Minute, MinIdle: minIdle}
+}
+
+// acquire asserts which slot a request gets.
+func (k *kit) acquire(r broker.SlotRequest, want int) {
+	k.Helper()
+	slot, err := k.Broker.AcquireSlot(k.Context(), r)
+	k.ok(err)
+	equal(k, "slot of "+r.Token, slot, want)
+}
+
+// holds asserts whether a renewal finds the slot held.
+func (k *kit) holds(r broker.SlotRequest, slot int, want bool) {
+	k.Helper()
+	held, err := k.Broker.RenewSlot(k.Context(), r, slot)
+	k.ok(err)
+	equal(k, fmt.Sprintf("%s holds slot %d", r.Token, slot), held, want)
+}
+
+var slotCases = []testCase{
+	{"the lowest free one", nil, func(k *kit) {
+		for i, token := range []string{"t0", "t1", "t2"} {
+			k.acquire(k.slotRequest(token), i)
+		}
+		k.ok(k.Broker.ReleaseSlot(k.Context(), k.slotRequest("t1"), 1))
+		k.acquire(k.slotRequest("t3"), 1)
+		k.acquire(k.slotRequest("t4"), 3)
+	}},
+	{"the same one again for the same token", nil, func(k *kit) {
+		k.acquire(k.slotRequest("t0"), 0)
+		k.acquire(k.slotRequest("t1"), 1)
+		k.acquire(k.slotRequest("t1"), 1)
+		k.ok(k.Broker.ReleaseSlot(k.Context(), k.slotRequest("t0"), 0))
+		k.acquire(k.slotRequest("t1"), 1)
+	}},
+	{"each name has its own", nil, func(k *kit) {
+		other := k.slotRequest("t1")
+		other.Base = "post-other"
+		k.acquire(k.slotRequest("t0"), 0)
+		k.acquire(other, 0)
+		other = k.slotRequest("t2")
+		other.Group = "risk"
+		k.acquire(other, 0)
+	}},
+	{"is renewed only with its token", nil, func(k *kit) {
+		k.acquire(k.slotRequest("t0"), 0)
+		k.holds(k.slotRequest("t0"), 0, true)
+		k.holds(k.slotRequest("t"), 0, false)
+		k.holds(k.slotRequest("t00"), 0, false)
+		k.holds(k.slotRequest("t0"), 1, false)
+	}},
+	{"is released only with its token", nil, func(k *kit) {
+		k.acquire(k.slotRequest("t0"), 0)
+		k.ok(k.Broker.ReleaseSlot(k.Context(), k.slotRequest("t1"), 0))
+		k.holds(k.slotRequest("t0"), 0, true)
+		k.ok(k.Broker.ReleaseSlot(k.Context(), k.slotRequest("t0"), 0))
+		k.holds(k.slotRequest("t0"), 0, false)
+	}},
+	{"is free when its lease has ended", nil, func(k *kit) {
+		short := k.slotRequest("t0")
+		short.TTL = 200 * time.Millisecond
+		k.acquire(short, 0)
+		k.acquire(k.slotRequest("t1"), 1)
+		k.Advance(300 * time.Millisecond)
+		k.holds(short, 0, false)
+		k.acquire(k.slotRequest("t2"), 0)
+		k.holds(short, 0, false)
+		k.holds(k.slotRequest("t2"), 0, true)
+	}},
+	{"is kept by renewing", nil, func(k *kit) {
+		short := k.slotRequest("t0")
+		short.TTL = 600 * time.Millisecond
+		k.acquire(short, 0)
+		for range 3 {
+			k.Advance(300 * time.Millisecond)
+			k.holds(short, 0, true)
+		}
+		k.acquire(k.slotRequest("t1"), 1)
+	}},
+	{"twenty at once get twenty", nil, func(k *kit) {
+		got := make([]int, 20)
+		var wg sync.WaitGroup
+		for i := range got {
+			wg.Go(func() {
+				slot, err := k.Broker.AcquireSlot(k.Context(), k.slotRequest(fmt.Sprint("token", i)))
+				if err != nil {
+					k.Error(err)
+				}
+				got[i] = slot
+			})
+		}
+		wg.Wait()
+		slices.Sort(got)
+		for i, slot := range got {
+			equal(k, "slot", slot, i)
+		}
+	}},
+	{"outlives its stream", nil, func(k *kit) {
+		k.fill(1)
+		k.acquire(k.slotRequest("t0"), 0)
+		k.Delete(k.stream)
+		k.holds(k.slotRequest("t0"), 0, true)
+	}},
+	{"needs a token and a time to live", nil, func(k *kit) {
+		r := k.slotRequest("")
+		_, err := k.Broker.AcquireSlot(k.Context(), r)
+		k.fails(err, nil, k.stream)
+		r = k.slotRequest("t0")
+		r.TTL = 0
+		_, err = k.Broker.AcquireSlot(k.Context(), r)
+		k.fails(err, nil, k.stream)
+	}},
+}
+
+// remove asserts whether a consumer is gone afterwards.
+func (k *kit) remove(consumer string, want bool) {
+	k.Helper()
+	gone, err := k.Broker.RemoveConsumer(k.Context(), k.owner(consumer))
+	k.ok(err)
+	equal(k, consumer+" is gone", gone, want)
+}
+
+var removeCases = []testCase{
+	{"that holds nothing", nil, func(k *kit) {
+		ids := k.fill(1)
+		k.deliver("a", ids)
+		k.ack("a", ids[0])
+		equal(k, "consumers", k.info().Consumers, 1)
+		k.remove("a", true)
+		equal(k, "consumers", k.info().Consumers, 0)
+	}},
+	{"that holds an entry stays, and so does the entry", nil, func(k *kit) {
+		ids := k.fill(2)
+		k.deliver("a", ids)
+		k.ack("a", ids[0])
+		k.remove("a", false)
+		k.same(k.pendingOf("a"), ids[1:])
+	}},
+	{"that holds an entry without a body stays", nil, func(k *kit) {
+		ids := k.fill(1)
+		k.deliver("a", ids)
+		k.DeleteEntries(k.stream, ids[0])
+		k.remove("a", false)
+	}},
+	{"whose entries were taken over", nil, func(k *kit) {
+		ids := k.fill(1)
+		k.deliver("a", ids)
+		k.takeOver("b", "a", ids[0])
+		k.remove("a", true)
+		k.same(k.pendingOf("b"), ids)
+	}},
+	{"that never was is gone", nil, func(k *kit) {
+		k.create("0")
+		k.remove("nobody", true)
+	}},
+}
