@@ -221,3 +221,12 @@ func (n *session) leave(ctx context.Context) {
 func (n *session) idle() bool {
 	return n.held.Count() == 0 && n.sweeper.Waiting() && (n.reader == nil || n.reader.Waiting())
 }
+
+// turns counts how often anything of the session began or ended to wait.
+func (n *session) turns() uint64 {
+	t := n.sweeper.Turns()
+	if n.reader != nil {
+		t += n.reader.Turns()
+	}
+	return t
+}

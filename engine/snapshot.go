@@ -52,22 +52,39 @@ func (e *Engine) Snapshot() Snapshot {
 	return snap
 }
 
-// Idle reports whether every subscription waits for entries or for time, with
-// nothing running and nothing unsettled. An entry that arrives at this very
-// moment may be missed: compare the broker's own count of waiting reads with
-// Readers to be certain.
-func (e *Engine) Idle() bool {
+// Idle reports whether nothing can happen any more without new entries or the
+// passing of time: every subscription waits, nothing runs and nothing is
+// unsettled. waiting is the broker's own count of the reads that wait at it;
+// without it, an entry that arrives at this very moment may be missed, and Idle
+// is not certain.
+func (e *Engine) Idle(waiting func() int) bool {
+	// The conditions are looked at one after the other. They hold together if
+	// nothing began or ended to wait meanwhile.
+	before := e.turns()
 	for _, s := range e.subs {
 		n := s.session.Load()
 		if s.failure() == nil && (n == nil || !n.idle()) {
 			return false
 		}
 	}
-	return true
+	if waiting != nil && waiting() != e.readers() {
+		return false
+	}
+	return e.turns() == before
 }
 
-// Readers is how many reads wait at the broker while the engine is idle.
-func (e *Engine) Readers() int {
+func (e *Engine) turns() uint64 {
+	var t uint64
+	for _, s := range e.subs {
+		if n := s.session.Load(); n != nil {
+			t += n.turns()
+		}
+	}
+	return t
+}
+
+// readers is how many reads wait at the broker while the engine is idle.
+func (e *Engine) readers() int {
 	readers := 0
 	for _, s := range e.subs {
 		if s.failure() == nil && (s.spec.Claim == nil || !s.spec.Claim.Only) {

@@ -19,6 +19,8 @@ type alarm struct {
 	mu       sync.Mutex
 	sleeping bool
 	poked    bool
+	// turns counts how often it fell asleep or woke.
+	turns uint64
 }
 
 // newAlarm returns an alarm on a clock.
@@ -38,6 +40,7 @@ func (a *alarm) poke() {
 		return
 	}
 	a.sleeping = false
+	a.turns++
 	a.wake <- struct{}{}
 }
 
@@ -51,6 +54,7 @@ func (a *alarm) sleep(ctx context.Context, d time.Duration) {
 		return
 	}
 	a.sleeping = true
+	a.turns++
 	a.mu.Unlock()
 	select {
 	case <-a.wake:
@@ -62,6 +66,13 @@ func (a *alarm) sleep(ctx context.Context, d time.Duration) {
 		a.sleeping = false
 		a.mu.Unlock()
 	}
+}
+
+// count is how often it fell asleep or woke.
+func (a *alarm) count() uint64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.turns
 }
 
 // asleep reports whether the goroutine sleeps with nothing to do.

@@ -40,6 +40,8 @@ type Reader struct {
 	Reading func()
 
 	waiting atomic.Bool
+	// turns counts how often a read began or ended.
+	turns atomic.Uint64
 	// claimAt is when claiming may go on, in nanoseconds of the clock.
 	claimAt atomic.Int64
 	fresh   bool
@@ -48,6 +50,10 @@ type Reader struct {
 
 // Waiting reports whether the reader waits for entries to come.
 func (r *Reader) Waiting() bool { return r.waiting.Load() }
+
+// Turns counts how often the reader began or ended to wait. Who sees it
+// unchanged around a look at other things knows that it did neither meanwhile.
+func (r *Reader) Turns() uint64 { return r.turns.Load() }
 
 // Caution makes the reader take only new entries for d, so that everyone can
 // renew what they hold first.
@@ -94,7 +100,9 @@ func (r *Reader) read(ctx context.Context, n int) ([]broker.Delivery, error) {
 		r.Reading = nil
 	}
 	r.waiting.Store(true)
+	r.turns.Add(1)
 	ds, err := r.Broker.Read(ctx, req)
+	r.turns.Add(1)
 	r.waiting.Store(false)
 	// Claimed entries come first: after a read full of them the next one takes
 	// new entries, so that entries that fail again and again starve nobody.

@@ -78,6 +78,9 @@ func (s *Sweeper) Init() {
 // Waiting reports whether the sweeper has nothing to do now.
 func (s *Sweeper) Waiting() bool { return s.alarm.asleep() }
 
+// Turns counts how often the sweeper began or ended to wait: see Reader.Turns.
+func (s *Sweeper) Turns() uint64 { return s.alarm.count() }
+
 // Caution makes the sweeper claim nothing for d.
 func (s *Sweeper) Caution(d time.Duration) { s.claimAt.Store(s.Clock.Now().Add(d).UnixNano()) }
 

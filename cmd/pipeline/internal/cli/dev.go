@@ -166,10 +166,6 @@ const (
 // add adds the entries of the input. Each is added as it comes, for whoever
 // types or pipes them in; those of a file in batches.
 func (d *devRun) add(ctx context.Context) error {
-	size := devBatch
-	if d.in.size == 0 {
-		size = 1
-	}
 	var adds []broker.Add
 	flush := func() error {
 		if len(adds) == 0 {
@@ -185,7 +181,7 @@ func (d *devRun) add(ctx context.Context) error {
 			break
 		}
 		adds = append(adds, broker.Add{Stream: stream.Name, Fields: fields})
-		if len(adds) >= size {
+		if len(adds) >= devBatch || !d.in.reader.Ready() {
 			if err := flush(); err != nil {
 				return err
 			}
@@ -201,15 +197,13 @@ func (d *devRun) add(ctx context.Context) error {
 // up their attempts show that nothing else will come.
 const maxRounds = 50
 
-// untilIdle waits until nothing runs and nothing can run now: every reader of
-// the engine waits at the broker, and nothing has happened there between two
-// looks. Entries that do nothing but ask for another copy of themselves, which
+// untilIdle waits until nothing runs and nothing can run now. Entries that do nothing but ask for another copy of themselves, which
 // comes back at once, would keep it busy for ever; they end it too.
 func (d *devRun) untilIdle(ctx context.Context, eng *engine.Engine) {
 	quiet, last := 0, uint64(0)
 	for quiet < 2 {
 		activity := d.broker.Activity()
-		if eng.Idle() && d.broker.Blocked() == eng.Readers() && activity == last {
+		if eng.Idle(d.broker.Blocked) && activity == last {
 			quiet++
 		} else {
 			quiet = 0
