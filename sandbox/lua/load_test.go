@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pipeline/engine/outcome"
 	"pipeline/sandbox"
@@ -41,7 +42,9 @@ func TestLoadErrors(t *testing.T) {
 		{"a built-in function", "local x = 1", 0, "there is no function"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := Compile(spec(c.code, "handle"))
+			script := spec(c.code, "handle")
+			script.Limits.Timeout = time.Minute
+			_, err := Compile(script)
 			e, ok := errors.AsType[*sandbox.LoadError](err)
 			if !ok {
 				t.Fatalf("not a LoadError: %v", err)
