@@ -106,11 +106,11 @@ func TestHostileFiles(t *testing.T) {
 func TestManyProblems(t *testing.T) {
 	for name, line := range map[string]string{"arguments": "a = 1\n", "passwords": "password=\"abcd\"\n", "blocks": "a {\n}\n", "durations": "a = 30s\n"} {
 		t.Run(name, func(t *testing.T) {
-			src := "pipeline \"a\" {\n}\n" + strings.Repeat(line, 1<<19/len(line))
+			src := "pipeline \"a\" {\n}\n" + strings.Repeat(line, 1<<17/len(line))
 			begin := time.Now()
 			_, r := lang.Load(fstest.MapFS{"p.hcl": {Data: []byte(src)}}, "p.hcl", lang.Options{})
 			shown, more := r.Shown()
-			if len(shown) != diag.MaxShown || more < 10_000 {
+			if len(shown) != diag.MaxShown || more < 1000 {
 				t.Errorf("%d shown, %d more", len(shown), more)
 			}
 			if took := time.Since(begin); took > 20*time.Second {

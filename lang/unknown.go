@@ -19,6 +19,10 @@ import (
 func (l *loader) unknownArgument(n *node, attr *hclsyntax.Attribute) *schema.Arg {
 	name := attr.Name
 	rng := eval.Range(l.report, attr.NameRange)
+	if l.report.Full() {
+		l.fail(diag.UnknownArgument, rng, noArgument(n, name), "")
+		return nil
+	}
 	if arg := meantArgument(n, name); arg != nil {
 		l.fail(diag.UnknownArgument, rng, noArgument(n, name), "").Suggest(arg.Name).Edit(rng, arg.Name)
 		return arg
@@ -225,6 +229,10 @@ func (l *loader) excuse(b *schema.Block) { l.excused[b.Name] = true }
 // that was meant, as which it is decoded.
 func (l *loader) unknownBlock(parent *node, block *hclsyntax.Block) *schema.Block {
 	name, rng := block.Type, eval.Range(l.report, block.TypeRange)
+	if l.report.Full() {
+		l.fail(diag.UnknownBlock, rng, noBlock(parent, name), "")
+		return nil
+	}
 	if arg := parent.schema.Arg(name); arg != nil {
 		l.argumentAsBlock(parent, block, arg, rng)
 		return nil

@@ -87,6 +87,10 @@ func (r *Report) Add(d Diagnostic) *Diagnostic {
 	return &d
 }
 
+// Full reports whether further problems are only counted: what it takes to
+// explain them can be saved.
+func (r *Report) Full() bool { return len(r.list) >= maxKept }
+
 // HasErrors reports whether any problem is an error.
 func (r *Report) HasErrors() bool {
 	return r.dropped[Error] > 0 || slices.ContainsFunc(r.list, func(d *Diagnostic) bool { return d.Severity == Error })
