@@ -94,7 +94,7 @@ func (e *Engine) readers() int {
 	return readers
 }
 
-// counts counts outcomes. It is safe for concurrent use.
+// counts is how many outcomes there were of each kind. It is safe for concurrent use.
 type counts struct {
 	mu      sync.Mutex
 	results map[observe.Result]int64

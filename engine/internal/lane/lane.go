@@ -44,6 +44,8 @@ type Lane struct {
 	mu      sync.Mutex
 	running broker.ID
 	cancel  context.CancelFunc
+	// call is the context of the calls; the lane's own goroutine uses it.
+	call context.Context
 }
 
 // New returns a lane that hands finished shares to out. Once draining is true
@@ -86,13 +88,12 @@ func (l *Lane) Run(ctx context.Context) {
 
 func (l *Lane) work(ctx context.Context, s batch.Share) {
 	from, flushed := 0, l.clock.Now()
-	call, cancel := l.callContext(ctx)
+	l.renew(ctx)
 	for i := range s.Len() {
 		it := s.At(i)
-		for !l.run(call, it) && it.Lease() == batch.Ours && ctx.Err() == nil {
+		for !l.run(it) && it.Lease() == batch.Ours && ctx.Err() == nil {
 			// Called off for the sake of the item before it: once more.
-			cancel()
-			call, cancel = l.callContext(ctx)
+			l.renew(ctx)
 		}
 		it.SetState(batch.Finished)
 		if now := l.clock.Now(); now.Sub(flushed) >= Flush && i+1 < s.Len() {
@@ -100,22 +101,23 @@ func (l *Lane) work(ctx context.Context, s batch.Share) {
 			from, flushed = i+1, now
 		}
 	}
-	cancel()
+	l.cancel()
 	l.out <- batch.Share{Batch: s.Batch, Index: s.Index[from:]}
 }
 
-// callContext is one context for many calls: making one for each would cost
-// more than the calls.
-func (l *Lane) callContext(ctx context.Context) (context.Context, context.CancelFunc) {
-	call, cancel := context.WithCancel(ctx)
+// renew makes a new context for the calls to come. One serves many calls:
+// making one for each would cost more than the calls.
+func (l *Lane) renew(ctx context.Context) {
 	l.mu.Lock()
-	l.cancel = cancel
-	l.mu.Unlock()
-	return call, cancel
+	defer l.mu.Unlock()
+	if l.cancel != nil {
+		l.cancel()
+	}
+	l.call, l.cancel = context.WithCancel(ctx)
 }
 
 // run decides what becomes of an item and reports whether that is final.
-func (l *Lane) run(call context.Context, it *batch.Item) bool {
+func (l *Lane) run(it *batch.Item) bool {
 	switch {
 	case it.Lease() == batch.Taken:
 		it.Action = batch.Action{Verb: batch.Leave}
@@ -127,7 +129,7 @@ func (l *Lane) run(call context.Context, it *batch.Item) bool {
 	}
 	it.SetState(batch.Running)
 	l.now(it.Delivery.ID)
-	finished := l.runner.Run(call, it)
+	finished := l.runner.Run(l.call, it)
 	l.now(broker.ID{})
 	if !finished {
 		it.Action = batch.Action{Verb: batch.Leave}

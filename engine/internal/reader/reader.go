@@ -66,7 +66,7 @@ func (r *Reader) Run(ctx context.Context) error {
 	for {
 		n, err := r.Window.Wait(ctx, r.limit())
 		if err != nil {
-			return nil
+			return nil //nolint:nilerr // the end of ctx is the end of the loop
 		}
 		if r.Dispatch.Orphans() {
 			if err := r.Sweeper.Own(ctx); err != nil {
@@ -79,13 +79,13 @@ func (r *Reader) Run(ctx context.Context) error {
 			backoff.Reset()
 			err = r.dispatch(ctx, ds)
 		}
-		if err != nil && ctx.Err() == nil {
-			if err = r.recover(ctx, err, backoff); err != nil {
+		if ctx.Err() != nil {
+			return nil //nolint:nilerr // what a read that was called off says is of no use
+		}
+		if err != nil {
+			if err := r.recover(ctx, err, backoff); err != nil {
 				return err
 			}
-		}
-		if ctx.Err() != nil {
-			return nil
 		}
 	}
 }
