@@ -64,15 +64,19 @@ func (k *Keeper) Run(ctx context.Context) {
 	if k.MinIdle > 0 {
 		every = min(every, k.MinIdle/3)
 	}
-	k.renewed = k.Clock.Now()
-	slotDue := k.renewed.Add(slotEvery)
+	began := k.Clock.Now()
+	k.renewed = began
+	slotDue, entriesDue := began.Add(slotEvery), began.Add(k.MinIdle/3)
 	for clock.Sleep(ctx, k.Clock, every) == nil {
-		if !k.Clock.Now().Before(slotDue) {
+		now := k.Clock.Now()
+		if !now.Before(slotDue) {
 			k.renewSlot(ctx)
-			slotDue = k.Clock.Now().Add(slotEvery)
+			slotDue = now.Add(slotEvery)
 		}
-		if k.MinIdle > 0 {
+		// Half a step early rather than one late: the two rhythms differ.
+		if k.MinIdle > 0 && now.Add(every/2).After(entriesDue) {
 			k.Renew(ctx)
+			entriesDue = now.Add(k.MinIdle / 3)
 		}
 	}
 }
@@ -96,6 +100,9 @@ func (k *Keeper) renewSlot(ctx context.Context) {
 func (k *Keeper) Renew(ctx context.Context) {
 	k.Waits.Lock()
 	defer k.Waits.Unlock()
+	if k.renewed.IsZero() {
+		k.renewed = k.Clock.Now()
+	}
 	k.ids = k.Held.IDs(k.ids[:0])
 	late := clock.Since(k.Clock, k.renewed) > 2*k.MinIdle/3
 	if len(k.ids) > 0 {

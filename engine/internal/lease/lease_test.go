@@ -1,0 +1,154 @@
+package lease_test
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"pipeline/engine/broker"
+	"pipeline/engine/clock"
+	"pipeline/engine/internal/batch"
+	"pipeline/engine/internal/health"
+	"pipeline/engine/internal/lease"
+	"pipeline/engine/observe"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func id(n int) broker.ID { return broker.ID{Ms: uint64(n)} }
+
+// server answers renewals as a test says.
+type server struct {
+	broker.Broker
+	holding broker.Holding
+	err     error
+	slot    bool
+	mu      sync.Mutex
+	renews  []time.Duration
+	slots   int
+	clock   clock.Clock
+}
+
+func (f *server) Renew(_ context.Context, _ broker.Owner, ids []broker.ID) ([]broker.Holding, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.renews = append(f.renews, f.clock.Now().Sub(time.Unix(0, 0)))
+	return slices.Repeat([]broker.Holding{f.holding}, len(ids)), f.err
+}
+
+func (f *server) RenewSlot(context.Context, broker.SlotRequest, int) (bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.slots++
+	return f.slot, f.err
+}
+
+// bench is a keeper of one held entry.
+type bench struct {
+	clock       *clock.Virtual
+	server      *server
+	keeper      *lease.Keeper
+	item        *batch.Item
+	lost        []broker.ID
+	slotLost    int
+	interrupted int
+	events      []observe.EventName
+}
+
+func newBench(minIdle time.Duration) *bench {
+	b := &bench{clock: clock.NewVirtual(time.Unix(0, 0))}
+	b.server = &server{clock: b.clock, slot: true}
+	held := batch.NewHeld()
+	items := batch.Get(1)
+	items.Grow().Delivery.ID = id(1)
+	held.Add(items)
+	b.item = &items.Items[0]
+	b.keeper = &lease.Keeper{
+		Broker: b.server, Clock: b.clock, Held: held, Waits: &sync.Mutex{}, MinIdle: minIdle,
+		Server:   health.New(b.clock, func(observe.Event) {}),
+		Slot:     broker.SlotRequest{TTL: lease.TTL(time.Second)},
+		SlotLost: func() { b.slotLost++ }, EntryLost: func(id broker.ID) { b.lost = append(b.lost, id) },
+		Interrupted: func() { b.interrupted++ }, Event: func(e observe.Event) { b.events = append(b.events, e.Name) },
+	}
+	return b
+}
+
+func TestEntriesAreRenewedAtAThirdOfMinIdleAndTheSlotAtAThirdOfItsLease(t *testing.T) {
+	b := newBench(30 * time.Second)
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { b.keeper.Run(ctx) })
+	for range 60 {
+		// One step of the clock only once the keeper waits for it.
+		for _, armed := b.clock.Next(); !armed; _, armed = b.clock.Next() {
+			runtime.Gosched()
+		}
+		b.clock.Advance(time.Second)
+	}
+	cancel()
+	running.Wait()
+	if n := len(b.server.renews); n < 5 || n > 7 {
+		t.Errorf("renewed at %v within a minute, want about every ten seconds", b.server.renews)
+	}
+	if b.server.slots < 17 || b.server.slots > 20 {
+		t.Errorf("the slot was renewed %d times within a minute, want about every three seconds", b.server.slots)
+	}
+}
+
+func TestALostEntryIsToldAndCalledOff(t *testing.T) {
+	b := newBench(30 * time.Second)
+	b.server.holding = broker.HeldByOther
+	b.keeper.Renew(t.Context())
+	if b.item.Lease() != batch.Taken || !slices.Equal(b.lost, []broker.ID{id(1)}) {
+		t.Errorf("lease %v, called off %v", b.item.Lease(), b.lost)
+	}
+	if !slices.Equal(b.events, []observe.EventName{observe.EventLeaseLost}) {
+		t.Errorf("events %v", b.events)
+	}
+}
+
+func TestAnEntryThatIsFinishedAlreadyIsNotCalledOff(t *testing.T) {
+	// Its settlement may have been written while the question was under way.
+	b := newBench(30 * time.Second)
+	b.item.SetState(batch.Finished)
+	b.server.holding = broker.HeldByOther
+	b.keeper.Renew(t.Context())
+	if len(b.lost) != 0 || len(b.events) != 0 {
+		t.Errorf("called off %v, events %v", b.lost, b.events)
+	}
+}
+
+func TestATrimmedEntryGoesOn(t *testing.T) {
+	b := newBench(30 * time.Second)
+	b.server.holding = broker.BodyGone
+	b.keeper.Renew(t.Context())
+	if b.item.Lease() != batch.BodyGone || len(b.lost) != 0 {
+		t.Errorf("lease %v, called off %v", b.item.Lease(), b.lost)
+	}
+}
+
+func TestAStallAndAnUnansweredRenewalStopClaiming(t *testing.T) {
+	b := newBench(30 * time.Second)
+	b.keeper.Renew(t.Context())
+	b.clock.Advance(10 * time.Second)
+	b.keeper.Renew(t.Context())
+	if b.interrupted != 0 {
+		t.Fatal("interrupted without cause")
+	}
+	b.clock.Advance(21 * time.Second)
+	b.keeper.Renew(t.Context())
+	if b.interrupted != 1 {
+		t.Errorf("a stall of two thirds of min_idle: interrupted %d times", b.interrupted)
+	}
+	b.server.err = &broker.Error{Op: "renew", Kind: broker.ErrUnavailable}
+	b.clock.Advance(11 * time.Second)
+	b.keeper.Renew(t.Context())
+	if b.interrupted != 2 {
+		t.Errorf("an unanswered renewal: interrupted %d times", b.interrupted)
+	}
+}
