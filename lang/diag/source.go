@@ -33,8 +33,14 @@ func NewSource(name string, text []byte) *Source {
 func (s *Source) Pos(offset int) Pos {
 	offset = max(0, min(offset, len(s.Text)))
 	line := sort.SearchInts(s.lines, offset+1) - 1
-	start := s.lines[line]
-	return Pos{Line: line + 1, Column: graphemes(s.Text[start:offset]) + 1, Byte: offset}
+	column, at := 1, s.lines[line]
+	for at < offset {
+		// An offset within a character stands in the character's own column.
+		if at += characterSize(s.Text[at:]); at <= offset {
+			column++
+		}
+	}
+	return Pos{Line: line + 1, Column: column, Byte: offset}
 }
 
 // Range is the range from one byte offset to another.
@@ -52,10 +58,7 @@ func (s *Source) Offset(line, column int) int {
 		if len(text) == 0 {
 			break
 		}
-		n, _, err := textseg.ScanGraphemeClusters(text, true)
-		if err != nil || n == 0 {
-			break
-		}
+		n := characterSize(text)
 		text, start = text[n:], start+n
 	}
 	return start
@@ -73,22 +76,12 @@ func (s *Source) line(n int) []byte {
 	return bytes.TrimSuffix(text, []byte("\r"))
 }
 
-// graphemes counts the characters of text as a person sees them.
-func graphemes(text []byte) int {
-	n := 0
-	for len(text) > 0 {
-		size := 1
-		if text[0] >= utf8.RuneSelf || len(text) > 1 && text[1] >= utf8.RuneSelf {
-			size = clusterSize(text)
-		}
-		text = text[size:]
-		n++
+// characterSize is the length in bytes of the first character of text, as a
+// person sees it.
+func characterSize(text []byte) int {
+	if text[0] < utf8.RuneSelf && (len(text) == 1 || text[1] < utf8.RuneSelf) {
+		return 1
 	}
-	return n
-}
-
-// clusterSize is the length in bytes of the first character of text.
-func clusterSize(text []byte) int {
 	n, _, err := textseg.ScanGraphemeClusters(text, true)
 	if err != nil || n <= 0 {
 		return 1
