@@ -8,13 +8,16 @@ import (
 
 // headSize is how much of a large file is guarded first: splitting a mebibyte
 // of brackets into tokens takes a second, and what is hostile shows early.
-const headSize = 64 << 10
+const (
+	largeFile = 256 << 10
+	headSize  = 64 << 10
+)
 
 // parse guards, repairs and parses one file. ok is false when a problem of
 // syntax is left that makes what was parsed unreliable.
 func (l *loader) parse(src *diag.Source) (*file, bool) {
 	f := &file{name: src.Name, src: src}
-	if head := src.Text[:min(len(src.Text), headSize)]; len(head) < len(src.Text) && !l.guard(src, lex(head, src.Name)) {
+	if len(src.Text) > largeFile && !l.guard(src, lex(src.Text[:headSize], src.Name)) {
 		return nil, false
 	}
 	tokens := lex(src.Text, src.Name)
