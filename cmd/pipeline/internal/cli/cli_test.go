@@ -262,7 +262,7 @@ func TestPublishInterrupted(t *testing.T) {
 	server := memory.New(a.clock, memory.Options{})
 	err = a.addEntries(ctx, &canceling{Broker: server, cancel: cancel, after: 2}, in)
 	f := failureOf(err)
-	if f.Exit != exitLeft || f.Message != "stopped by a signal: the entries up to line 1000 were added, the rest was not" {
+	if f.Exit != exitLeft || f.Message != "stopped by a signal: the entries up to line 1000 were added, those after were not" {
 		t.Errorf("exit %d: %s", f.Exit, f.Message)
 	}
 	if info, err := server.StreamInfo(t.Context(), "payments"); err != nil || info.Length != 1000 {

@@ -167,38 +167,39 @@ const (
 // types or pipes them in; those of a file in batches.
 func (d *devRun) add(ctx context.Context) error {
 	var adds []broker.Add
-	flush := func() error {
-		if len(adds) == 0 {
-			return nil
+	var failed error
+	flush := func() {
+		if len(adds) == 0 || failed != nil {
+			return
 		}
-		_, err := d.broker.Add(ctx, adds)
+		_, failed = d.broker.Add(ctx, adds)
 		adds = adds[:0]
-		return err
 	}
-	for ctx.Err() == nil {
+	d.in.reader.BeforeWait(flush)
+	for ctx.Err() == nil && failed == nil {
 		_, stream, fields, ok := d.in.next()
 		if !ok {
 			break
 		}
 		adds = append(adds, broker.Add{Stream: stream.Name, Fields: fields})
-		if len(adds) >= devBatch || !d.in.reader.Ready() {
-			if err := flush(); err != nil {
-				return err
-			}
+		if len(adds) >= devBatch {
+			flush()
 		}
 	}
 	if ctx.Err() != nil {
 		return nil
 	}
-	return flush()
+	flush()
+	return failed
 }
 
 // maxRounds is how many copies, one after the other, of entries that have used
 // up their attempts show that nothing else will come.
 const maxRounds = 50
 
-// untilIdle waits until nothing runs and nothing can run now. Entries that do nothing but ask for another copy of themselves, which
-// comes back at once, would keep it busy for ever; they end it too.
+// untilIdle waits until nothing runs and nothing can run now. Entries that do
+// nothing but ask for another copy of themselves, which comes back at once,
+// would keep it busy for ever; they end it too.
 func (d *devRun) untilIdle(ctx context.Context, eng *engine.Engine) {
 	quiet, last := 0, uint64(0)
 	for quiet < 2 {

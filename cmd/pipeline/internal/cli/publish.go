@@ -114,7 +114,7 @@ func (a *app) addEntries(ctx context.Context, server broker.Broker, in *inputFil
 	case failed != nil:
 		return failed
 	case ctx.Err() != nil:
-		return fail(exitLeft, "interrupted", fmt.Sprintf("stopped by a signal: the entries up to line %d were added, the rest was not", added.last))
+		return fail(exitLeft, "interrupted", "stopped by a signal: "+added.reach())
 	}
 	return in.result()
 }
@@ -134,6 +134,7 @@ func readBatches(ctx context.Context, in *inputFile, to chan<- publishing) {
 			return false
 		}
 	}
+	in.reader.BeforeWait(func() { send() })
 	for {
 		line, s, fields, ok := in.next()
 		if !ok {
@@ -184,6 +185,14 @@ func (d *added) count(b publishing, ids []broker.ID) {
 		d.entries++
 		d.last = b.lines[i]
 	}
+}
+
+// reach says how far an input was added that was not read to its end.
+func (d *added) reach() string {
+	if d.entries == 0 {
+		return "nothing was added"
+	}
+	return fmt.Sprintf("the entries up to line %d were added, those after were not", d.last)
 }
 
 func (d *added) summary(rejected int64, elapsed time.Duration) view.Published {

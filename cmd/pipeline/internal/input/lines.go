@@ -31,6 +31,8 @@ type lines struct {
 	number int
 	read   int64
 	long   []byte
+	// waits is called before a read that may have to wait for the input.
+	waits func()
 }
 
 func newLines(r io.Reader) *lines {
@@ -40,6 +42,9 @@ func newLines(r io.Reader) *lines {
 // next returns a line without its end, valid until the call after. At the end
 // it returns io.EOF.
 func (l *lines) next() ([]byte, error) {
+	if l.waits != nil && !l.ready() {
+		l.waits()
+	}
 	line, err := l.r.ReadSlice('\n')
 	l.read += int64(len(line))
 	if errors.Is(err, bufio.ErrBufferFull) {
@@ -58,6 +63,12 @@ func (l *lines) next() ([]byte, error) {
 		line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
 	}
 	return line, nil
+}
+
+// ready reports whether the next line is here already.
+func (l *lines) ready() bool {
+	here, err := l.r.Peek(l.r.Buffered())
+	return err == nil && bytes.IndexByte(here, '\n') >= 0
 }
 
 // gather puts together a line that is longer than the buffer.

@@ -58,6 +58,10 @@ func NewReader(r io.Reader, p *spec.Pipeline, target *spec.Stream) *Reader {
 // Offset is how many bytes were consumed so far.
 func (r *Reader) Offset() int64 { return r.lines.read }
 
+// BeforeWait makes Next call f before it waits for more of the input, on the
+// same goroutine: what was read so far should not be held back meanwhile.
+func (r *Reader) BeforeWait(f func()) { r.lines.waits = f }
+
 // Next reads the next record into rec. It returns io.EOF at the end, a *BadLine
 // for a line that cannot be used, after which reading goes on, and any other
 // error when the file cannot be read further. Empty lines are passed over.

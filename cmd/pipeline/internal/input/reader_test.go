@@ -149,6 +149,39 @@ func TestReadError(t *testing.T) {
 	}
 }
 
+// What was read is not held back while a reader waits, whatever the lines that
+// it passes over.
+func TestBeforeWait(t *testing.T) {
+	t.Parallel()
+	var parts []io.Reader
+	for _, p := range []string{"1\n2\n", "3", "\n\n", "nope\n4\n\n", "5"} {
+		parts = append(parts, strings.NewReader(p))
+	}
+	r := input.NewReader(io.MultiReader(parts...), pipeline, pipeline.Streams[0])
+	var rec input.Record
+	var batch, got []string
+	flush := func() {
+		if len(batch) > 0 {
+			got = append(got, strings.Join(batch, "+"))
+			batch = nil
+		}
+	}
+	r.BeforeWait(flush)
+	for {
+		err := r.Next(&rec)
+		if _, ok := errors.AsType[*input.BadLine](err); ok {
+			continue
+		} else if err != nil {
+			break
+		}
+		batch = append(batch, rec.Raw)
+	}
+	flush()
+	if strings.Join(got, " ") != "1+2 3 4 5" {
+		t.Errorf("batches %q", got)
+	}
+}
+
 // Whatever the pieces in which a file arrives, it is read the same.
 func TestPieces(t *testing.T) {
 	t.Parallel()
