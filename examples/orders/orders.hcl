@@ -163,10 +163,5 @@ group "pricing" {
       to   = stream.review
       when = reply.total_cents >= var.review_from_cents || headers["first-order"] == "yes" && entry.coupon != null
     }
-
-    idempotency {
-      key    = "${entry.customer}/${entry.order}"
-      window = "24h"
-    }
   }
 }
