@@ -262,8 +262,12 @@ func (c *converter) unit(code diag.Code, need, unit string) bool {
 		c.wrong(need)
 		return false
 	}
+	if usual := strings.TrimLeft(c.arg.Default, "0123456789."); code == diag.InvalidSize && usual != "" {
+		unit = usual
+	}
 	d := c.l.fail(code, c.v.rng, fmt.Sprintf("%s needs a unit", c.arg.Name), "It is "+need+".")
-	c.fix(d, strconv.Quote(eval.Number(c.got)+unit))
+	d.Suggest(strconv.Quote(eval.Number(c.got) + unit)) // no edit: the unit is a guess
+	c.values(d)
 	return false
 }
 
@@ -277,7 +281,7 @@ func (c *converter) badUnit(code diag.Code, err error, detail string) bool {
 	d := c.l.fail(code, c.v.rng, fmt.Sprintf("%s: %s", c.arg.Name, unit.Error()), detail)
 	if unit.Suggestion != "" {
 		d.Suggest(unit.Suggestion)
-		if isConstant(c.expr) {
+		if isConstant(c.expr) && !unit.Guessed {
 			d.Edit(c.v.rng, strconv.Quote(unit.Suggestion))
 		}
 	}

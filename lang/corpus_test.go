@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -181,6 +182,7 @@ func runCase(t *testing.T, base, text string) []byte {
 	}
 	checkReport(t, c.files, r)
 	checkSecrets(t, text, r)
+	checkEdits(t, c, r)
 	return []byte(render(t, r))
 }
 
@@ -194,6 +196,27 @@ func checkSecrets(t *testing.T, text string, r *diag.Report) {
 	for _, out := range []string{lines.String(), render(t, r)} {
 		if strings.Contains(text, "hunter2") && strings.Contains(out, "hunter2") {
 			t.Errorf("a secret is shown:\n%s", out)
+		}
+	}
+}
+
+// checkEdits applies the edits of each problem: the problem must be gone.
+func checkEdits(t *testing.T, c corpusCase, before *diag.Report) {
+	t.Helper()
+	for _, d := range before.All() {
+		if len(d.Edits) == 0 || d.Range.File != "p.hcl" {
+			continue
+		}
+		src := c.source
+		for _, e := range slices.Backward(d.Edits) {
+			src = src[:e.Range.Start.Byte] + e.Text + src[e.Range.End.Byte:]
+		}
+		files := maps.Clone(c.files)
+		files["p.hcl"] = &fstest.MapFile{Data: []byte(src)}
+		_, after := lang.Load(files, "p.hcl", c.opts)
+		same := func(a diag.Diagnostic) bool { return a.Code == d.Code && a.Range.Start.Line == d.Range.Start.Line }
+		if slices.ContainsFunc(after.All(), same) && !slices.ContainsFunc(before.All(), func(o diag.Diagnostic) bool { return same(o) && o.Summary != d.Summary }) {
+			t.Errorf("the edit of %s does not help:\n%s", d.Code, render(t, after))
 		}
 	}
 }

@@ -42,7 +42,7 @@ var lookAlikes = map[rune]lookAlike{
 // characters finds look-alikes outside of strings and comments. Each kind is
 // reported once, however often it stands in the file.
 func (r *repairer) characters() {
-	told := map[rune]bool{}
+	told := map[rune]*diag.Diagnostic{}
 	for i, tok := range r.tokens {
 		if tok.Type != hclsyntax.TokenInvalid {
 			continue
@@ -54,12 +54,12 @@ func (r *repairer) characters() {
 		}
 		r.blank(from(tok), to(tok))
 		r.put(from(tok), like.means)
-		if told[c] {
+		if told[c] != nil {
+			told[c].Edit(r.span(i, i), like.means)
 			continue
 		}
-		told[c] = true
 		d := r.fail(diag.InvalidCharacter, i, i, fmt.Sprintf("%s (U+%04X) is not part of the language", like.name, c), r.elsewhere(i, c))
-		d.Edit(d.Range, like.means)
+		told[c] = d.Edit(d.Range, like.means)
 		if strings.TrimSpace(like.means) != "" {
 			d.Suggest(like.means)
 		}

@@ -208,6 +208,9 @@ func (s *statements) quotedName() {
 	}
 	d := s.fail(diag.QuotedName, s.i, end, fmt.Sprintf("the name %s stands in quotes", name), "Names of arguments and blocks are written without quotes.")
 	d.Edit(d.Range, name)
+	if next == hclsyntax.TokenColon {
+		d.Edit(s.span(end+1, end+1), " =")
+	}
 	s.blank(from(s.tokens[s.i]), to(s.tokens[s.i]))
 	s.blank(from(s.tokens[end]), to(s.tokens[end]))
 	s.changed = true

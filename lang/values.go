@@ -95,7 +95,7 @@ func (l *loader) constant(n *node, arg *schema.Arg, attr *hclsyntax.Attribute, v
 	if arg.Secret {
 		l.hideLiterals(attr.Expr)
 	}
-	use := eval.Use{Hostname: arg.Name == "consumer" && n.schema.Name == "subscription", Word: arg.Kind == schema.String || arg.Kind == schema.Duration || arg.Kind == schema.Size}
+	use := eval.Use{Hostname: arg.Name == "consumer" && n.schema.Name == "subscription", Word: arg.Kind == schema.String}
 	got, ok := l.scope.Eval(attr.Expr, use)
 	if !ok {
 		return false

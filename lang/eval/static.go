@@ -198,8 +198,10 @@ func (s *Scope) checkCall(x *hclsyntax.FunctionCallExpr, use Use) bool {
 		meant = diag.Nearest(x.Name, FunctionNames())
 	}
 	d := s.failAt(diag.UnknownFunction, x.NameRange, fmt.Sprintf("there is no function %q", x.Name), "").Suggest(meant)
-	if meant != "" {
+	if _, callable := s.functions(use)[meant]; callable {
 		d.Edit(s.at(x.NameRange), meant)
+	} else if meant != "" {
+		d.Detail = "env() may be called only in the default of a variable, hostname() only in consumer."
 	}
 	return false
 }

@@ -17,6 +17,8 @@ type UnitError struct {
 	Reason string
 	// Suggestion is what was probably meant, or "".
 	Suggestion string
+	// Guessed: the text has no unit, so that the suggestion only shows one.
+	Guessed bool
 }
 
 // Error gives the text and the reason.
@@ -89,7 +91,7 @@ type lookup func(unit string) (factor *big.Rat, meant string)
 
 // parseUnits adds up the terms of text, "1h30m".
 func parseUnits(text, example string, units lookup, total *big.Rat) error {
-	rest, meant, unknown := text, "", ""
+	rest, meant, unknown, guessed := text, "", "", false
 	if strings.TrimSpace(text) == "" {
 		return &UnitError{Text: text, Reason: "is empty: write a number and a unit, such as \"" + example + "\""}
 	}
@@ -110,7 +112,7 @@ func parseUnits(text, example string, units lookup, total *big.Rat) error {
 			meant += number + unit
 		case unit == "" && rest == "":
 			meant += number + strings.TrimLeft(example, "0123456789")
-			unknown = "needs a unit"
+			unknown, guessed = "needs a unit", true
 		default:
 			meant += number + alias
 			unknown = fmt.Sprintf("has the unknown unit %q", unit)
@@ -123,7 +125,7 @@ func parseUnits(text, example string, units lookup, total *big.Rat) error {
 		if unknown == "" {
 			unknown = "must be written without spaces"
 		}
-		return &UnitError{Text: text, Reason: unknown, Suggestion: meant}
+		return &UnitError{Text: text, Reason: unknown, Suggestion: meant, Guessed: guessed}
 	}
 	return nil
 }
