@@ -34,7 +34,7 @@ func (k *kit) redelivered(before int) broker.ID {
 var admitCases = []testCase{
 	{"lets the second delivery run without a record", nil, func(k *kit) {
 		id := k.redelivered(1)
-		a := k.admit("a", minIdle, attempts, id, 1)
+		a := k.admit("a", attempts, id, 1)
 		k.verdict(a, broker.Run)
 		equal(k, "record", a.Record, broker.Record{})
 		equal(k, "record afterwards", k.record(id), broker.Record{})
@@ -42,11 +42,11 @@ var admitCases = []testCase{
 	}},
 	{"records the start from the third delivery on", nil, func(k *kit) {
 		id := k.redelivered(2)
-		a := k.admit("a", minIdle, attempts, id, 2)
+		a := k.admit("a", attempts, id, 2)
 		k.verdict(a, broker.Run)
 		equal(k, "starts before", a.Record.Starts, 0)
 		equal(k, "starts", k.record(id).Starts, 1)
-		a = k.admit("a", minIdle, attempts, id, 3)
+		a = k.admit("a", attempts, id, 3)
 		k.verdict(a, broker.Run)
 		equal(k, "starts before", a.Record.Starts, 1)
 		equal(k, "starts", k.record(id).Starts, 2)
@@ -54,10 +54,10 @@ var admitCases = []testCase{
 	{"stops at the most attempts, before the run", nil, func(k *kit) {
 		id := k.redelivered(2)
 		for before := int64(2); before < attempts; before++ {
-			k.verdict(k.admit("a", minIdle, attempts, id, before), broker.Run)
+			k.verdict(k.admit("a", attempts, id, before), broker.Run)
 		}
 		for range 2 {
-			a := k.admit("a", minIdle, attempts, id, attempts)
+			a := k.admit("a", attempts, id, attempts)
 			k.verdict(a, broker.Exhausted)
 			equal(k, "attempts", a.Record.Attempts(attempts), attempts)
 		}
@@ -66,14 +66,14 @@ var admitCases = []testCase{
 	}},
 	{"never stops at the count of deliveries alone", nil, func(k *kit) {
 		id := k.redelivered(2)
-		k.verdict(k.admit("a", minIdle, 3, id, 1000), broker.Run)
-		k.verdict(k.admit("a", minIdle, 3, id, 1001), broker.Exhausted)
+		k.verdict(k.admit("a", 3, id, 1000), broker.Run)
+		k.verdict(k.admit("a", 3, id, 1001), broker.Exhausted)
 	}},
 	{"does not count asked retries", nil, func(k *kit) {
 		id := k.redelivered(2)
 		for before := int64(2); before < 12; before++ {
-			k.verdict(k.admit("a", minIdle, 3, id, before), broker.Run)
-			k.wait("a", broker.Wait{ID: id, Asked: true, Error: "not yet"}, broker.Done)
+			k.verdict(k.admit("a", 3, id, before), broker.Run)
+			k.wait(broker.Wait{ID: id, Asked: true, Error: "not yet"}, broker.Done)
 		}
 		r := k.record(id)
 		equal(k, "starts", r.Starts, 10)
@@ -83,15 +83,15 @@ var admitCases = []testCase{
 	{"renews what it records the start of", nil, func(k *kit) {
 		id := k.redelivered(2)
 		k.age(30*time.Minute, id)
-		k.verdict(k.admit("a", minIdle, attempts, id, 2), broker.Run)
+		k.verdict(k.admit("a", attempts, id, 2), broker.Run)
 		k.near("idle", k.pending()[id].Idle, 0)
 		equal(k, "deliveries", k.pending()[id].Deliveries, 3)
 	}},
 	{"puts back what is not due, its delivery not counted", nil, func(k *kit) {
 		id := k.redelivered(0)
-		k.wait("a", broker.Wait{ID: id, Timed: true, After: 30 * time.Minute, MinIdle: minIdle, Error: "later"}, broker.Done)
+		k.wait(broker.Wait{ID: id, Timed: true, After: 30 * time.Minute, MinIdle: minIdle, Error: "later"}, broker.Done)
 		k.takeOver("b", "a", id)
-		a := k.admit("b", minIdle, attempts, id, 1)
+		a := k.admit("b", attempts, id, 1)
 		k.verdict(a, broker.NotDue)
 		if a.Remaining <= 30*time.Minute-slack || a.Remaining > 30*time.Minute {
 			k.Fatalf("due in %v", a.Remaining)
@@ -105,35 +105,35 @@ var admitCases = []testCase{
 	}},
 	{"what is due later than the idle time starts at zero", nil, func(k *kit) {
 		id := k.redelivered(0)
-		k.wait("a", broker.Wait{ID: id, Timed: true, After: 5 * minIdle, MinIdle: minIdle}, broker.Done)
+		k.wait(broker.Wait{ID: id, Timed: true, After: 5 * minIdle, MinIdle: minIdle}, broker.Done)
 		k.takeOver("b", "a", id)
 		k.age(30*time.Minute, id)
-		k.verdict(k.admit("b", minIdle, attempts, id, 1), broker.NotDue)
+		k.verdict(k.admit("b", attempts, id, 1), broker.NotDue)
 		k.near("idle", k.pending()[id].Idle, 0)
 	}},
 	{"what was put back comes when it is due, and runs", needs(claimingRead), func(k *kit) {
 		id := k.redelivered(0)
-		k.wait("a", broker.Wait{ID: id, Timed: true, After: 500 * time.Millisecond, MinIdle: minIdle}, broker.Done)
+		k.wait(broker.Wait{ID: id, Timed: true, After: 500 * time.Millisecond, MinIdle: minIdle}, broker.Done)
 		k.age(2*minIdle, id)
 		k.came(k.claim("b", minIdle, 1), 1, id)
-		a := k.admit("b", minIdle, attempts, id, 1)
+		a := k.admit("b", attempts, id, 1)
 		k.verdict(a, broker.NotDue)
 		k.came(k.claim("b", minIdle, 1), 0)
 		k.Advance(a.Remaining + 50*time.Millisecond)
 		k.came(k.claim("c", minIdle, 1), 1, id)
-		k.verdict(k.admit("c", minIdle, attempts, id, 1), broker.Run)
+		k.verdict(k.admit("c", attempts, id, 1), broker.Run)
 	}},
 	{"due comes before exhausted", nil, func(k *kit) {
 		id := k.redelivered(2)
-		k.verdict(k.admit("a", minIdle, 3, id, 2), broker.Run)
-		k.wait("a", broker.Wait{ID: id, Timed: true, After: time.Hour, MinIdle: minIdle}, broker.Done)
-		k.verdict(k.admit("a", minIdle, 3, id, 3), broker.NotDue)
+		k.verdict(k.admit("a", 3, id, 2), broker.Run)
+		k.wait(broker.Wait{ID: id, Timed: true, After: time.Hour, MinIdle: minIdle}, broker.Done)
+		k.verdict(k.admit("a", 3, id, 3), broker.NotDue)
 	}},
 	{"of what is held by another is lost", nil, func(k *kit) {
 		id := k.redelivered(2)
 		k.takeOver("b", "a", id)
 		k.age(time.Minute, id)
-		k.verdict(k.admit("a", minIdle, attempts, id, 2), broker.Lost)
+		k.verdict(k.admit("a", attempts, id, 2), broker.Lost)
 		equal(k, "record", k.record(id), broker.Record{})
 		equal(k, "owner", k.pending()[id].Consumer, "b")
 		k.near("idle", k.pending()[id].Idle, time.Minute)
@@ -141,14 +141,14 @@ var admitCases = []testCase{
 	{"of what is acknowledged is lost", nil, func(k *kit) {
 		id := k.redelivered(2)
 		k.ack("a", id)
-		k.verdict(k.admit("a", minIdle, attempts, id, 2), broker.Lost)
+		k.verdict(k.admit("a", attempts, id, 2), broker.Lost)
 		equal(k, "record", k.record(id), broker.Record{})
 	}},
 	{"keeps the rest of the record", nil, func(k *kit) {
 		id := k.redelivered(2)
-		k.wait("a", broker.Wait{ID: id, Asked: true, Error: "bank\x00 \r\n says no "}, broker.Done)
+		k.wait(broker.Wait{ID: id, Asked: true, Error: "bank\x00 \r\n says no "}, broker.Done)
 		before := k.record(id)
-		k.verdict(k.admit("a", minIdle, attempts, id, 2), broker.Run)
+		k.verdict(k.admit("a", attempts, id, 2), broker.Run)
 		before.Starts++
 		equal(k, "record", k.record(id), before)
 	}},
@@ -157,7 +157,7 @@ var admitCases = []testCase{
 		k.deliver("a", ids)
 		k.takeOver("a", "a", ids...)
 		k.ack("a", ids[5], ids[400])
-		k.wait("a", broker.Wait{ID: ids[7], Timed: true, After: time.Hour}, broker.Done)
+		k.wait(broker.Wait{ID: ids[7], Timed: true, After: time.Hour}, broker.Done)
 		r := broker.AdmitRequest{Owner: k.owner("a"), MinIdle: minIdle, MaxAttempts: attempts}
 		for _, id := range ids {
 			r.Entries = append(r.Entries, broker.Redelivery{ID: id, Deliveries: 1})

@@ -155,3 +155,13 @@ func TestRedis(t *testing.T) {
 		t.Run(version, func(t *testing.T) { brokertest.Run(t, onRedis(version)) })
 	}
 }
+
+// TestMemoryIsLikeRedis holds the broker in memory to what servers do.
+func TestMemoryIsLikeRedis(t *testing.T) {
+	for server, played := range map[string]string{"8.6": memory.DefaultVersion, "7.0": "7.0.15"} {
+		t.Run(server, func(t *testing.T) {
+			t.Parallel()
+			brokertest.Compare(t, inMemory(played), onRedis(server))
+		})
+	}
+}

@@ -209,7 +209,7 @@ var renewCases = []testCase{
 		ids := k.fill(2)
 		k.deliver("a", ids)
 		k.age(time.Hour, ids...)
-		equal(k, "held", k.renew("a", ids[0])[0], broker.Held)
+		equal(k, "held", k.renew(ids[0])[0], broker.Held)
 		p := k.pending()
 		k.near("idle", p[ids[0]].Idle, 0)
 		equal(k, "deliveries", p[ids[0]].Deliveries, 1)
@@ -220,7 +220,7 @@ var renewCases = []testCase{
 		k.deliver("a", ids)
 		k.takeOver("b", "a", ids[1])
 		k.ack("a", ids[2])
-		got := k.renew("a", ids...)
+		got := k.renew(ids...)
 		if !slices.Equal(got, []broker.Holding{broker.Held, broker.HeldByOther, broker.HeldByOther}) {
 			k.Fatalf("the holdings are %v", got)
 		}
@@ -229,32 +229,32 @@ var renewCases = []testCase{
 	}},
 	{"does not know what was never delivered", nil, func(k *kit) {
 		ids := k.fill(1)
-		equal(k, "held", k.renew("a", ids[0])[0], broker.HeldByOther)
+		equal(k, "held", k.renew(ids[0])[0], broker.HeldByOther)
 		k.deliver("a", ids)
 	}},
 	{"says that a body is gone and drops the entry", needs(deletedIDs), func(k *kit) {
 		ids := k.fill(2)
 		k.deliver("a", ids)
 		k.DeleteEntries(k.stream, ids[0])
-		got := k.renew("a", ids...)
+		got := k.renew(ids...)
 		if !slices.Equal(got, []broker.Holding{broker.BodyGone, broker.Held}) {
 			k.Fatalf("the holdings are %v", got)
 		}
 		equal(k, "pending", len(k.pending()), 1)
-		equal(k, "held afterwards", k.renew("a", ids[0])[0], broker.HeldByOther)
+		equal(k, "held afterwards", k.renew(ids[0])[0], broker.HeldByOther)
 	}},
 	{"renews an entry that was released", nil, func(k *kit) {
 		ids := k.fill(1)
 		k.deliver("a", ids)
 		k.ok(k.Broker.Release(k.Context(), k.owner("a"), ids))
-		equal(k, "held", k.renew("a", ids[0])[0], broker.Held)
+		equal(k, "held", k.renew(ids[0])[0], broker.Held)
 		k.near("idle", k.pending()[ids[0]].Idle, 0)
 	}},
 	{"answers in the order of the ids", nil, func(k *kit) {
 		ids := k.fill(3)
 		k.deliver("a", ids)
 		k.ack("a", ids[1])
-		got := k.renew("a", ids[2], ids[1], ids[0])
+		got := k.renew(ids[2], ids[1], ids[0])
 		if !slices.Equal(got, []broker.Holding{broker.Held, broker.HeldByOther, broker.Held}) {
 			k.Fatalf("the holdings are %v", got)
 		}
@@ -263,7 +263,7 @@ var renewCases = []testCase{
 		ids := k.fill(700)
 		k.deliver("a", ids)
 		k.age(time.Hour, ids...)
-		for i, h := range k.renew("a", ids...) {
+		for i, h := range k.renew(ids...) {
 			equal(k, ids[i].String(), h, broker.Held)
 		}
 		for _, p := range k.pending() {
@@ -272,7 +272,7 @@ var renewCases = []testCase{
 	}},
 	{"of nothing is nothing", nil, func(k *kit) {
 		k.fill(1)
-		equal(k, "holdings", len(k.renew("a")), 0)
+		equal(k, "holdings", len(k.renew()), 0)
 	}},
 }
 

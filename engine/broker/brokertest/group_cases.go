@@ -226,7 +226,7 @@ var floorCases = []testCase{
 		ids := k.fill(2)
 		k.deliver("a", ids)
 		for _, id := range ids {
-			k.wait("a", broker.Wait{ID: id, Error: "later"}, broker.Done)
+			k.wait(broker.Wait{ID: id, Error: "later"}, broker.Done)
 		}
 		k.ack("a", ids[0])
 		k.saveFloor()

@@ -199,7 +199,7 @@ var pendingCases = []testCase{
 	{"records are one for each id, in order", nil, func(k *kit) {
 		ids := k.fill(3)
 		k.deliver("a", ids)
-		k.wait("a", broker.Wait{ID: ids[1], Error: "e"}, broker.Done)
+		k.wait(broker.Wait{ID: ids[1], Error: "e"}, broker.Done)
 		records, err := k.Broker.Records(k.Context(), k.stream, k.group, []broker.ID{ids[2], ids[1], ids[1], {Ms: 5}})
 		k.ok(err)
 		equal(k, "records", len(records), 4)

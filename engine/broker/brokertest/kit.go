@@ -120,10 +120,10 @@ func (k *kit) ack(consumer string, ids ...broker.ID) {
 	k.settle(&broker.Settlement{Owner: k.owner(consumer), Acks: ids})
 }
 
-// wait puts one entry back and asserts its status.
-func (k *kit) wait(consumer string, w broker.Wait, want broker.Status) {
+// wait has consumer a put one entry back and asserts the status.
+func (k *kit) wait(w broker.Wait, want broker.Status) {
 	k.Helper()
-	r := k.settle(&broker.Settlement{Owner: k.owner(consumer), Waits: []broker.Wait{w}})
+	r := k.settle(&broker.Settlement{Owner: k.owner("a"), Waits: []broker.Wait{w}})
 	if r.Waits[0] != want {
 		k.Fatalf("the wait's status is %v, want %v", r.Waits[0], want)
 	}
@@ -136,15 +136,16 @@ func (k *kit) takeOver(to, from string, ids ...broker.ID) broker.TakenOver {
 	return took
 }
 
-func (k *kit) renew(consumer string, ids ...broker.ID) []broker.Holding {
+// renew has consumer a renew entries.
+func (k *kit) renew(ids ...broker.ID) []broker.Holding {
 	k.Helper()
-	held, err := k.Broker.Renew(k.Context(), k.owner(consumer), ids)
+	held, err := k.Broker.Renew(k.Context(), k.owner("a"), ids)
 	k.ok(err)
 	return held
 }
 
 // admit asks about one entry.
-func (k *kit) admit(consumer string, minIdle time.Duration, attempts int, id broker.ID, deliveries int64) broker.Admission {
+func (k *kit) admit(consumer string, attempts int, id broker.ID, deliveries int64) broker.Admission {
 	k.Helper()
 	a, err := k.Broker.Admit(k.Context(), broker.AdmitRequest{
 		Owner: k.owner(consumer), MinIdle: minIdle, MaxAttempts: attempts,

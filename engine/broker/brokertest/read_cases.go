@@ -168,7 +168,7 @@ var claimingCases = []testCase{
 		ids := k.fill(2)
 		k.deliver("a", ids)
 		k.age(time.Hour, ids...)
-		k.renew("a", ids[0])
+		k.renew(ids[0])
 		k.came(k.claim("b", time.Minute, 10), 1, ids[1])
 	}},
 	{"does not take an acknowledged entry", needs(claimingRead), func(k *kit) {
@@ -210,8 +210,8 @@ func (k *kit) blocking(consumer string, block time.Duration) broker.ReadRequest 
 	return broker.ReadRequest{Owner: k.owner(consumer), Count: 10, Block: block}
 }
 
-// claimingBlock is a claiming request that waits.
-func (k *kit) claimingBlock(consumer string, block, minIdle time.Duration) broker.ReadRequest {
+// claimingBlock is a claiming request that waits, for entries idle for minIdle.
+func (k *kit) claimingBlock(consumer string, block time.Duration) broker.ReadRequest {
 	r := k.blocking(consumer, block)
 	r.MinIdle = minIdle
 	return r
@@ -304,14 +304,14 @@ var blockingCases = []testCase{
 	}},
 	{"a claiming one wakes when an entry is added", needs(claimingRead), func(k *kit) {
 		k.create("0")
-		c := k.block(k.Context(), k.claimingBlock("a", time.Minute, time.Hour))
+		c := k.block(k.Context(), k.claimingBlock("a", time.Minute))
 		k.brings(c, 0, k.add(k.stream, 1)...)
 	}},
 	{"a claiming one wakes when an entry has become idle", needs(claimingRead), func(k *kit) {
 		ids := k.fill(2)
 		k.deliver("a", ids)
 		k.age(time.Hour-300*time.Millisecond, ids[0])
-		c := k.block(k.Context(), k.claimingBlock("b", time.Minute, time.Hour))
+		c := k.block(k.Context(), k.claimingBlock("b", time.Minute))
 		k.Advance(400 * time.Millisecond)
 		k.brings(c, 1, ids[0])
 	}},
@@ -319,7 +319,7 @@ var blockingCases = []testCase{
 		ids := k.fill(1)
 		k.deliver("a", ids)
 		k.age(time.Hour-300*time.Millisecond, ids[0])
-		c := k.block(k.Context(), k.claimingBlock("a", time.Minute, time.Hour))
+		c := k.block(k.Context(), k.claimingBlock("a", time.Minute))
 		k.Advance(400 * time.Millisecond)
 		k.brings(c, 1, ids[0])
 	}},
@@ -327,8 +327,8 @@ var blockingCases = []testCase{
 		ids := k.fill(1)
 		k.deliver("a", ids)
 		k.age(time.Hour-300*time.Millisecond, ids[0])
-		c := k.block(k.Context(), k.claimingBlock("b", 600*time.Millisecond, time.Hour))
-		k.renew("a", ids[0])
+		c := k.block(k.Context(), k.claimingBlock("b", 600*time.Millisecond))
+		k.renew(ids[0])
 		k.Advance(700 * time.Millisecond)
 		k.brings(c, 0)
 		equal(k, "owner", k.pending()[ids[0]].Consumer, "a")
@@ -336,7 +336,7 @@ var blockingCases = []testCase{
 	{"a claiming one does not wake for an entry aged meanwhile", needs(claimingRead), func(k *kit) {
 		ids := k.fill(1)
 		k.deliver("a", ids)
-		c := k.block(k.Context(), k.claimingBlock("b", 400*time.Millisecond, time.Hour))
+		c := k.block(k.Context(), k.claimingBlock("b", 400*time.Millisecond))
 		k.age(2*time.Hour, ids[0])
 		k.Advance(500 * time.Millisecond)
 		k.brings(c, 0)
@@ -348,7 +348,7 @@ var blockingCases = []testCase{
 		k.age(2*time.Hour, ids[0])
 		k.age(time.Hour-300*time.Millisecond, ids[1])
 		k.DeleteEntries(k.stream, ids[0])
-		c := k.block(k.Context(), k.claimingBlock("b", time.Minute, time.Hour))
+		c := k.block(k.Context(), k.claimingBlock("b", time.Minute))
 		k.Advance(400 * time.Millisecond)
 		k.brings(c, 1, ids[1])
 	}},

@@ -47,7 +47,7 @@ var ackCases = []testCase{
 		ids := k.fill(2)
 		k.deliver("a", ids)
 		for _, id := range ids {
-			k.wait("a", broker.Wait{ID: id, Error: "e"}, broker.Done)
+			k.wait(broker.Wait{ID: id, Error: "e"}, broker.Done)
 		}
 		k.settle(&broker.Settlement{Owner: k.owner("a"), Acks: ids, Forget: ids[:1]})
 		equal(k, "record", k.record(ids[0]), broker.Record{})
@@ -338,7 +338,7 @@ var stepCases = []testCase{
 		ids := k.fill(3)
 		k.deliver("a", ids)
 		for _, id := range ids {
-			k.wait("a", broker.Wait{ID: id, Error: "e"}, broker.Done)
+			k.wait(broker.Wait{ID: id, Error: "e"}, broker.Done)
 		}
 		k.takeOver("b", "a", ids[1])
 		out := k.key("replies")

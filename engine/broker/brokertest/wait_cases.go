@@ -10,7 +10,7 @@ import (
 var waitCases = []testCase{
 	{"age the entry so that it is idle when due", nil, func(k *kit) {
 		id := k.redelivered(0)
-		k.wait("a", broker.Wait{ID: id, Timed: true, After: 10 * time.Minute, MinIdle: minIdle}, broker.Done)
+		k.wait(broker.Wait{ID: id, Timed: true, After: 10 * time.Minute, MinIdle: minIdle}, broker.Done)
 		p := k.pending()[id]
 		k.near("idle", p.Idle, 50*time.Minute)
 		equal(k, "deliveries", p.Deliveries, 1)
@@ -19,40 +19,40 @@ var waitCases = []testCase{
 	{"beyond the idle time start at zero", nil, func(k *kit) {
 		id := k.redelivered(0)
 		k.age(time.Hour, id)
-		k.wait("a", broker.Wait{ID: id, Timed: true, After: 3 * time.Hour, MinIdle: minIdle}, broker.Done)
+		k.wait(broker.Wait{ID: id, Timed: true, After: 3 * time.Hour, MinIdle: minIdle}, broker.Done)
 		k.near("idle", k.pending()[id].Idle, 0)
 	}},
 	{"that are due at once are idle at once", nil, func(k *kit) {
 		id := k.redelivered(0)
-		k.wait("a", broker.Wait{ID: id, Timed: true, MinIdle: minIdle}, broker.Done)
+		k.wait(broker.Wait{ID: id, Timed: true, MinIdle: minIdle}, broker.Done)
 		k.near("idle", k.pending()[id].Idle, minIdle)
 	}},
 	{"where nobody claims start at zero", nil, func(k *kit) {
 		id := k.redelivered(0)
 		k.age(time.Hour, id)
-		k.wait("a", broker.Wait{ID: id, Timed: true, After: time.Minute}, broker.Done)
+		k.wait(broker.Wait{ID: id, Timed: true, After: time.Minute}, broker.Done)
 		k.near("idle", k.pending()[id].Idle, 0)
 		equal(k, "due", k.record(id).Due.Sub(k.record(id).At), time.Minute)
 	}},
 	{"untimed start at zero and are due at once", nil, func(k *kit) {
 		id := k.redelivered(0)
 		k.age(time.Hour, id)
-		k.wait("a", broker.Wait{ID: id, MinIdle: minIdle, Error: "e"}, broker.Done)
+		k.wait(broker.Wait{ID: id, MinIdle: minIdle, Error: "e"}, broker.Done)
 		k.near("idle", k.pending()[id].Idle, 0)
 		equal(k, "due", k.record(id).Due.IsZero(), true)
 	}},
 	{"that carry nothing leave the record as it is", nil, func(k *kit) {
 		id := k.redelivered(0)
-		k.wait("a", broker.Wait{ID: id}, broker.Done)
+		k.wait(broker.Wait{ID: id}, broker.Done)
 		equal(k, "record", k.record(id), broker.Record{})
-		k.wait("a", broker.Wait{ID: id, Error: "e"}, broker.Done)
+		k.wait(broker.Wait{ID: id, Error: "e"}, broker.Done)
 		before := k.record(id)
-		k.wait("a", broker.Wait{ID: id, Uncount: true}, broker.Done)
+		k.wait(broker.Wait{ID: id, Uncount: true}, broker.Done)
 		equal(k, "record", k.record(id), before)
 	}},
 	{"write down when, why and who", nil, func(k *kit) {
 		id := k.redelivered(0)
-		k.wait("a", broker.Wait{ID: id, Timed: true, After: 1500 * time.Millisecond, Asked: true, Error: "bank is closed"}, broker.Done)
+		k.wait(broker.Wait{ID: id, Timed: true, After: 1500 * time.Millisecond, Asked: true, Error: "bank is closed"}, broker.Done)
 		r := k.record(id)
 		equal(k, "due after", r.Due.Sub(r.At), 1500*time.Millisecond)
 		equal(k, "starts", r.Starts, 0)
@@ -63,22 +63,22 @@ var waitCases = []testCase{
 	}},
 	{"round times up to milliseconds", nil, func(k *kit) {
 		id := k.redelivered(0)
-		k.wait("a", broker.Wait{ID: id, Timed: true, After: 1500*time.Microsecond + 1}, broker.Done)
+		k.wait(broker.Wait{ID: id, Timed: true, After: 1500*time.Microsecond + 1}, broker.Done)
 		equal(k, "due after", k.record(id).Due.Sub(k.record(id).At), 2*time.Millisecond)
 	}},
 	{"keep any bytes of an error", nil, func(k *kit) {
 		id := k.redelivered(0)
 		for _, text := range []string{"\x00\r\n\xff é", " 1 2 3 ", "%s %d", strings.Repeat("x", 100_000)} {
-			k.wait("a", broker.Wait{ID: id, Error: text}, broker.Done)
+			k.wait(broker.Wait{ID: id, Error: text}, broker.Done)
 			equal(k, "error", k.record(id).Error, text)
 		}
 	}},
 	{"count asked retries and keep starts", nil, func(k *kit) {
 		id := k.redelivered(2)
-		k.verdict(k.admit("a", minIdle, attempts, id, 2), broker.Run)
-		k.wait("a", broker.Wait{ID: id, Asked: true}, broker.Done)
-		k.wait("a", broker.Wait{ID: id, Asked: true}, broker.Done)
-		k.wait("a", broker.Wait{ID: id, Error: "failed"}, broker.Done)
+		k.verdict(k.admit("a", attempts, id, 2), broker.Run)
+		k.wait(broker.Wait{ID: id, Asked: true}, broker.Done)
+		k.wait(broker.Wait{ID: id, Asked: true}, broker.Done)
+		k.wait(broker.Wait{ID: id, Error: "failed"}, broker.Done)
 		r := k.record(id)
 		equal(k, "starts", r.Starts, 1)
 		equal(k, "asked", r.Asked, 2)
@@ -86,24 +86,24 @@ var waitCases = []testCase{
 	}},
 	{"replace the due time", nil, func(k *kit) {
 		id := k.redelivered(0)
-		k.wait("a", broker.Wait{ID: id, Timed: true, After: time.Hour}, broker.Done)
-		k.wait("a", broker.Wait{ID: id, Timed: true, After: time.Minute}, broker.Done)
+		k.wait(broker.Wait{ID: id, Timed: true, After: time.Hour}, broker.Done)
+		k.wait(broker.Wait{ID: id, Timed: true, After: time.Minute}, broker.Done)
 		equal(k, "due", k.record(id).Due.Sub(k.record(id).At), time.Minute)
-		k.wait("a", broker.Wait{ID: id, Error: "e"}, broker.Done)
+		k.wait(broker.Wait{ID: id, Error: "e"}, broker.Done)
 		equal(k, "due at once", k.record(id).Due.IsZero(), true)
 	}},
 	{"can take the delivery back", nil, func(k *kit) {
 		id := k.redelivered(1)
-		k.wait("a", broker.Wait{ID: id, Uncount: true}, broker.Done)
+		k.wait(broker.Wait{ID: id, Uncount: true}, broker.Done)
 		equal(k, "deliveries", k.pending()[id].Deliveries, 1)
-		k.wait("a", broker.Wait{ID: id, Uncount: true}, broker.Done)
-		k.wait("a", broker.Wait{ID: id, Uncount: true}, broker.Done)
+		k.wait(broker.Wait{ID: id, Uncount: true}, broker.Done)
+		k.wait(broker.Wait{ID: id, Uncount: true}, broker.Done)
 		equal(k, "deliveries", k.pending()[id].Deliveries, 0)
 	}},
 	{"of what is held by another do nothing", nil, func(k *kit) {
 		id := k.redelivered(0)
 		k.takeOver("b", "a", id)
-		k.wait("a", broker.Wait{ID: id, Timed: true, After: time.Minute, MinIdle: minIdle, Error: "e"}, broker.NotOwned)
+		k.wait(broker.Wait{ID: id, Timed: true, After: time.Minute, MinIdle: minIdle, Error: "e"}, broker.NotOwned)
 		p := k.pending()[id]
 		equal(k, "owner", p.Consumer, "b")
 		equal(k, "deliveries", p.Deliveries, 2)
@@ -113,20 +113,20 @@ var waitCases = []testCase{
 	{"of what is acknowledged do nothing", nil, func(k *kit) {
 		id := k.redelivered(0)
 		k.ack("a", id)
-		k.wait("a", broker.Wait{ID: id, Error: "e"}, broker.NotOwned)
+		k.wait(broker.Wait{ID: id, Error: "e"}, broker.NotOwned)
 		equal(k, "record", k.record(id), broker.Record{})
 		equal(k, "pending", len(k.pending()), 0)
 	}},
 	{"of an entry without a body end it", needs(deletedIDs), func(k *kit) {
 		id := k.redelivered(0)
 		k.DeleteEntries(k.stream, id)
-		k.wait("a", broker.Wait{ID: id, Error: "e"}, broker.NotOwned)
+		k.wait(broker.Wait{ID: id, Error: "e"}, broker.NotOwned)
 		equal(k, "record", k.record(id), broker.Record{})
 		equal(k, "pending", len(k.pending()), 0)
 	}},
 	{"bring the entry back when due, one delivery on", needs(claimingRead), func(k *kit) {
 		id := k.redelivered(0)
-		k.wait("a", broker.Wait{ID: id, Timed: true, After: 300 * time.Millisecond, MinIdle: minIdle}, broker.Done)
+		k.wait(broker.Wait{ID: id, Timed: true, After: 300 * time.Millisecond, MinIdle: minIdle}, broker.Done)
 		k.came(k.claim("b", minIdle, 1), 0)
 		k.Advance(350 * time.Millisecond)
 		got := k.claim("b", minIdle, 1)
@@ -136,8 +136,8 @@ var waitCases = []testCase{
 	}},
 	{"wake a reader that blocks afterwards", needs(claimingRead), func(k *kit) {
 		id := k.redelivered(0)
-		k.wait("a", broker.Wait{ID: id, Timed: true, After: 300 * time.Millisecond, MinIdle: minIdle}, broker.Done)
-		c := k.block(k.Context(), k.claimingBlock("b", time.Minute, minIdle))
+		k.wait(broker.Wait{ID: id, Timed: true, After: 300 * time.Millisecond, MinIdle: minIdle}, broker.Done)
+		c := k.block(k.Context(), k.claimingBlock("b", time.Minute))
 		k.Advance(400 * time.Millisecond)
 		k.brings(c, 1, id)
 	}},

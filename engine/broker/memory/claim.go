@@ -59,7 +59,7 @@ func (b *Broker) AutoClaim(ctx context.Context, r broker.AutoClaimRequest) (brok
 
 func (b *Broker) autoClaim(s *stream, g *group, r *broker.AutoClaimRequest, now int64) broker.AutoClaimed {
 	var page broker.AutoClaimed
-	c := g.consumer(r.Consumer, now)
+	c := b.reader(g, r.Consumer, now)
 	since := int64(math.MinInt64)
 	if !r.JustDeleted {
 		since = now - milliseconds(r.MinIdle)
@@ -85,6 +85,9 @@ func (b *Broker) autoClaim(s *stream, g *group, r *broker.AutoClaimRequest, now 
 	for _, p := range gone {
 		g.drop(p)
 		page.Deleted = append(page.Deleted, p.id)
+	}
+	if len(taken) > 0 {
+		g.meet(c, now)
 	}
 	for _, p := range taken {
 		if fields, exists := s.body(p.id); exists {
@@ -127,6 +130,7 @@ func (b *Broker) takeOver(s *stream, g *group, to, from string, ids []broker.ID,
 			continue
 		}
 		b.changed()
+		c := b.reader(g, to, now)
 		fields, exists := s.body(id)
 		if !exists {
 			g.drop(p)
@@ -136,7 +140,8 @@ func (b *Broker) takeOver(s *stream, g *group, to, from string, ids []broker.ID,
 		out.Deliveries = append(out.Deliveries, broker.Delivery{
 			Entry: broker.Entry{ID: id, Fields: fields}, Deliveries: p.count,
 		})
-		g.move(p, g.consumer(to, now), now, p.count+1)
+		g.meet(c, now)
+		g.move(p, c, now, p.count+1)
 	}
 	return out
 }

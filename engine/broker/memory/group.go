@@ -49,10 +49,15 @@ func (g *group) consumer(name string, now int64) *consumer {
 	c := g.consumers[name]
 	if c == nil {
 		c = &consumer{name: name}
-		g.consumers[name] = c
 	}
-	c.seen = now
+	g.meet(c, now)
 	return c
+}
+
+// meet makes the consumer one of the group and notes that it was seen.
+func (g *group) meet(c *consumer, now int64) {
+	g.consumers[c.name] = c
+	c.seen = now
 }
 
 // held returns the entry if it is pending under the consumer.

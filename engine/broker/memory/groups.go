@@ -46,6 +46,7 @@ func (b *Broker) RestoreGroup(ctx context.Context, stream, group string) (broker
 // createGroup creates a group that is absent: at its floor, which says that it
 // was lost, else at start, which is given the stream's last id.
 func (b *Broker) createGroup(streamName, name string, start func(last broker.ID) broker.ID) (broker.ID, bool, error) {
+	existed := b.keys[streamName] != nil
 	s, err := b.create(streamName)
 	if err != nil || s.groups[name] != nil {
 		return broker.ID{}, false, err
@@ -59,7 +60,7 @@ func (b *Broker) createGroup(streamName, name string, start func(last broker.ID)
 		}
 	}
 	g := newGroup(name, at)
-	if at == s.last {
+	if existed && at == s.last {
 		g.read = s.added
 	}
 	s.groups[name] = g

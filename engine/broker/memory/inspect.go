@@ -39,7 +39,7 @@ func (b *Broker) GroupInfos(ctx context.Context, stream string) ([]broker.GroupI
 				Name: name, Consumers: int64(len(g.consumers)), Pending: int64(g.pending.len()), LastDelivered: g.last,
 			}
 			if b.features.Lag {
-				info.Lag, info.LagKnown = g.lag(s)
+				info.Lag, info.LagKnown = g.lag(s, b.version)
 			}
 			infos = append(infos, info)
 		}

@@ -9,7 +9,7 @@ import "pipeline/engine/broker"
 
 // gaps reports whether an entry after the position may have been deleted.
 func (s *stream) gaps(from broker.ID) bool {
-	if s.entries.len() == 0 || s.deleted.IsZero() {
+	if s.entries.len() == 0 || s.deleted.IsZero() || s.deleted.Less(s.firstID()) {
 		return false
 	}
 	return !s.deleted.Less(from)
@@ -22,7 +22,7 @@ func (s *stream) countTo(id broker.ID) int64 {
 		return 0
 	case s.entries.len() == 0 && !s.last.Less(id), id == s.last:
 		return s.added
-	case !id.IsZero() && id.Less(s.deleted), s.last.Less(id):
+	case s.last.Less(id):
 		return unknown
 	}
 	first := s.firstID()
@@ -38,23 +38,35 @@ func (s *stream) countTo(id broker.ID) int64 {
 	return unknown
 }
 
-// advance notes that the entry was delivered as a new one.
-func (g *group) advance(s *stream, id broker.ID) {
-	if g.read != unknown && !s.gaps(g.last) {
-		g.read++
-	} else {
+// passed reports whether a trim may have passed the group, whose own count is
+// then not trusted. Servers before 8.0 do trust it.
+func (g *group) passed(s *stream, v version) bool {
+	return v.atLeast(8, 0) && g.last.Less(s.firstID())
+}
+
+// advance notes that the entry was delivered as a new one. Before 7.2 a
+// server looks for gaps only behind the entry, and so does not see that it has
+// just passed one.
+func (g *group) advance(s *stream, id broker.ID, v version) {
+	from := g.last
+	if !v.atLeast(7, 2) {
+		from = id
+	}
+	if g.read == unknown || g.passed(s, v) || s.gaps(from) {
 		g.read = s.countTo(id)
+	} else {
+		g.read++
 	}
 	g.last = id
 }
 
 // lag is how many entries the group has not been given yet.
-func (g *group) lag(s *stream) (lag int64, known bool) {
-	read := g.read
+func (g *group) lag(s *stream, v version) (lag int64, known bool) {
 	if s.added == 0 {
 		return 0, true
 	}
-	if read == unknown || s.gaps(g.last) {
+	read := g.read
+	if read == unknown || g.passed(s, v) || s.gaps(g.last) {
 		read = s.countTo(g.last)
 	}
 	if read == unknown {

@@ -59,18 +59,17 @@ func (b *Broker) take(s *stream, g *group, r *broker.ReadRequest, now int64) []b
 		out = claimIdle(s, g, c, now-milliseconds(r.MinIdle), now, r.Count)
 	}
 	if len(out) < r.Count && g.last.Less(s.last) {
-		out = deliverNew(s, g, c, now, r.Count, out)
+		out = b.deliverNew(s, g, c, now, r.Count, out)
 	}
 	if len(out) > 0 {
-		g.consumers[c.name] = c
-		c.seen = now
+		g.meet(c, now)
 		b.changed()
 	}
 	return out
 }
 
-// reader is the consumer that a read is for. From 7.2 on a read that finds
-// nothing creates it, too, and counts as having seen it.
+// reader is the consumer that a read or a claim is for. From 7.2 on one that
+// brings nothing creates it, too, and counts as having seen it.
 func (b *Broker) reader(g *group, name string, now int64) *consumer {
 	if b.version.atLeast(7, 2) {
 		return g.consumer(name, now)
@@ -108,7 +107,7 @@ func claimIdle(s *stream, g *group, c *consumer, since, now int64, count int) []
 }
 
 // deliverNew appends entries that the group has not been given yet.
-func deliverNew(s *stream, g *group, c *consumer, now int64, count int, out []broker.Delivery) []broker.Delivery {
+func (b *Broker) deliverNew(s *stream, g *group, c *consumer, now int64, count int, out []broker.Delivery) []broker.Delivery {
 	first := len(out)
 	if out == nil {
 		out = make([]broker.Delivery, 0, min(count, s.entries.len()))
@@ -125,7 +124,7 @@ func deliverNew(s *stream, g *group, c *consumer, now int64, count int, out []br
 		p := &batch[i]
 		*p = pending{id: out[first+i].ID, consumer: c, at: now, count: 1}
 		g.put(p)
-		g.advance(s, p.id)
+		g.advance(s, p.id, b.version)
 	}
 	return out
 }
