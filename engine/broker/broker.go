@@ -110,7 +110,8 @@ type Broker interface {
 // repeat within an entry.
 type Field = struct{ Name, Value string }
 
-// Entry is one entry of a stream. Fields keep their order.
+// Entry is one entry of a stream. Fields keep their order and must not be
+// changed: a broker may share them between readers.
 type Entry struct {
 	ID     ID
 	Fields []Field
@@ -119,7 +120,8 @@ type Entry struct {
 // Delivery is an entry as it was delivered to a consumer.
 type Delivery struct {
 	Entry
-	// Idle is how long it had been pending untouched; 0 for a new entry.
+	// Idle is how long it had been pending untouched; 0 for a new entry, and
+	// from AutoClaim and TakeOver, where servers do not tell.
 	Idle time.Duration
 	// Deliveries is how often it had been delivered before: 0 for a new entry.
 	Deliveries int64
@@ -309,8 +311,9 @@ const (
 	// NotOwned: the entry is pending under another consumer or no longer
 	// pending; nothing was written.
 	NotOwned
-	// Refused: the server refused the first message (Err says why); nothing was
-	// written and the entry is still pending.
+	// Refused: the server refused the first message, or one of the destinations
+	// holds no stream (Err says why); nothing was written and the entry is still
+	// pending.
 	Refused
 	// Torn: the first message was added and a later one refused; the entry was
 	// acknowledged.

@@ -2,6 +2,7 @@ package brokertest
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,7 +41,7 @@ func (m *comparison) operations(t *testing.T) map[string]func(*rapid.T) {
 func (m *comparison) add(rt *rapid.T) {
 	n := anyCount.Draw(rt, "count")
 	m.both(rt, fmt.Sprintf("add %d", n), func(s *side) string {
-		for _, id := range s.kit.add(s.stream, n) {
+		for _, id := range s.add(s.stream, n) {
 			s.index[id] = len(s.ids)
 			s.ids = append(s.ids, id)
 		}
@@ -66,7 +67,7 @@ func (m *comparison) age(rt *rapid.T) {
 	}
 	at, idle := rapid.SampledFrom(alive).Draw(rt, "entry"), anyAge.Draw(rt, "idle")
 	m.both(rt, fmt.Sprintf("age e%d by %v", at, idle), func(s *side) string {
-		s.kit.age(idle, s.ids[at])
+		s.age(idle, s.ids[at])
 		return ""
 	})
 }
@@ -74,11 +75,12 @@ func (m *comparison) age(rt *rapid.T) {
 // settlement settles and says what came of it.
 func (s *side) settlement(st *broker.Settlement) string {
 	r, err := s.Broker.Settle(s.Context(), st)
-	said := kindOf(err)
+	var said strings.Builder
 	for _, step := range r.Steps {
-		said += fmt.Sprintf("%d%s ", step.Status, kindOf(step.Err))
+		fmt.Fprintf(&said, "%d%s ", step.Status, kindOf(step.Err))
 	}
-	return said + fmt.Sprint(r.Waits)
+	fmt.Fprintf(&said, "%d%s", r.Waits, kindOf(err))
+	return said.String()
 }
 
 func (m *comparison) ack(rt *rapid.T) {
@@ -135,11 +137,11 @@ func (m *comparison) admit(rt *rapid.T) {
 			r.Entries = append(r.Entries, broker.Redelivery{ID: id, Deliveries: before})
 		}
 		answers, err := s.Broker.Admit(s.Context(), r)
-		said := kindOf(err)
+		var said strings.Builder
 		for _, a := range answers {
-			said += fmt.Sprintf("%d, %s, in %s; ", a.Verdict, record(a.Record), a.Remaining.Round(10*time.Minute))
+			fmt.Fprintf(&said, "%d, %s, in %s; ", a.Verdict, record(a.Record), a.Remaining.Round(10*time.Minute))
 		}
-		return said
+		return said.String() + kindOf(err)
 	})
 }
 
@@ -147,7 +149,7 @@ func (m *comparison) renew(rt *rapid.T) {
 	places, consumer := m.some(rt), anyConsumer.Draw(rt, "consumer")
 	m.both(rt, fmt.Sprintf("renew %v as %s", places, consumer), func(s *side) string {
 		held, err := s.Broker.Renew(s.Context(), s.owner(consumer), s.pick(places))
-		return fmt.Sprint(held) + kindOf(err)
+		return fmt.Sprintf("%d%s", held, kindOf(err))
 	})
 }
 
@@ -209,7 +211,7 @@ func (m *comparison) trim(rt *rapid.T) {
 		if least >= 0 {
 			r.MinID = s.ids[least]
 		}
-		return fmt.Sprint(s.kit.trim(r))
+		return fmt.Sprint(s.trim(r))
 	})
 }
 
