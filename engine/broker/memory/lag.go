@@ -41,7 +41,7 @@ func (s *stream) countTo(id broker.ID) int64 {
 // passed reports whether a trim may have passed the group, whose own count is
 // then not trusted. Servers before 8.0 do trust it.
 func (g *group) passed(s *stream, v version) bool {
-	return v.atLeast(8, 0) && g.last.Less(s.firstID())
+	return v.atLeast(8, 0) && (s.entries.len() == 0 || g.last.Less(s.firstID()))
 }
 
 // advance notes that the entry was delivered as a new one. Before 7.2 a
