@@ -163,8 +163,8 @@ const (
 	lookIdle = 5 * time.Millisecond
 )
 
-// add adds the entries of the input. Each is added as it comes, for whoever
-// types or pipes them in; those of a file in batches.
+// add adds the entries of the input, in batches while they are there and at once
+// where more of them have to be waited for.
 func (d *devRun) add(ctx context.Context) error {
 	var adds []broker.Add
 	var failed error
@@ -186,10 +186,12 @@ func (d *devRun) add(ctx context.Context) error {
 			flush()
 		}
 	}
-	if ctx.Err() != nil {
-		return nil
+	if ctx.Err() == nil {
+		flush()
 	}
-	flush()
+	if ctx.Err() != nil {
+		failed = nil // it was stopped, which is no failure
+	}
 	return failed
 }
 

@@ -113,7 +113,7 @@ func (f *inputFile) next() (line int, s *spec.Stream, fields []broker.Field, ok 
 	for {
 		err := f.reader.Next(&f.record)
 		f.offset.Store(f.reader.Offset())
-		if bad, ok := errors.AsType[*input.BadLine](err); ok {
+		if bad, ok := errors.AsType[*input.LineError](err); ok {
 			f.badLine(bad)
 			continue
 		}
@@ -125,7 +125,7 @@ func (f *inputFile) next() (line int, s *spec.Stream, fields []broker.Field, ok 
 		}
 		line, s = f.record.Line, f.record.Stream
 		if fields, err = f.encode.Fields(&f.record); err != nil {
-			f.badLine(&input.BadLine{Line: line, Problem: err.Error()})
+			f.badLine(&input.LineError{Line: line, Problem: err.Error()})
 			continue
 		}
 		f.entries.Add(1)
@@ -137,7 +137,7 @@ func (f *inputFile) next() (line int, s *spec.Stream, fields []broker.Field, ok 
 }
 
 // badLine counts a line that cannot be used and prints it.
-func (f *inputFile) badLine(bad *input.BadLine) {
+func (f *inputFile) badLine(bad *input.LineError) {
 	if f.bad.Add(1) > shownBadLines && !f.a.json {
 		return
 	}

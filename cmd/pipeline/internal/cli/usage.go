@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -56,7 +57,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		cmd.InheritedFlags().VisitAll(add)
 		e := usage(cmd, "%s has no flag --%s", cmd.CommandPath(), name)
 		if near := diag.Nearest(name, names); near != "" {
-			e.near("--" + near)
+			return e.near("--" + near)
 		}
 		return e
 	}
@@ -99,10 +100,8 @@ func noArgument(cmd *cobra.Command, args []string) error {
 
 // oneOf checks a flag that has a few words as its values.
 func oneOf(cmd *cobra.Command, flag, given string, words ...string) error {
-	for _, w := range words {
-		if given == w {
-			return nil
-		}
+	if slices.Contains(words, given) {
+		return nil
 	}
 	return usage(cmd, "--%s is %q; it is one of %s", flag, given, strings.Join(words, ", ")).near(diag.Nearest(given, words))
 }

@@ -28,8 +28,8 @@ type Record struct {
 	Headers []outcome.Header
 }
 
-// BadLine is a line that cannot be used.
-type BadLine struct {
+// LineError is a line that cannot be used.
+type LineError struct {
 	Line int
 	// Column is 0 when the problem is the whole line.
 	Column  int
@@ -39,7 +39,7 @@ type BadLine struct {
 }
 
 // Error is the problem with its line.
-func (b *BadLine) Error() string { return fmt.Sprintf("line %d: %s", b.Line, b.Problem) }
+func (b *LineError) Error() string { return fmt.Sprintf("line %d: %s", b.Line, b.Problem) }
 
 // Reader reads records. It is not safe for concurrent use.
 type Reader struct {
@@ -62,7 +62,7 @@ func (r *Reader) Offset() int64 { return r.lines.read }
 // same goroutine: what was read so far should not be held back meanwhile.
 func (r *Reader) BeforeWait(f func()) { r.lines.waits = f }
 
-// Next reads the next record into rec. It returns io.EOF at the end, a *BadLine
+// Next reads the next record into rec. It returns io.EOF at the end, a *LineError
 // for a line that cannot be used, after which reading goes on, and any other
 // error when the file cannot be read further. Empty lines are passed over.
 func (r *Reader) Next(rec *Record) error {
@@ -70,7 +70,7 @@ func (r *Reader) Next(rec *Record) error {
 		line, err := r.lines.next()
 		switch {
 		case errors.Is(err, errTooLong):
-			return &BadLine{Line: r.lines.number, Problem: err.Error() + "; it was skipped"}
+			return &LineError{Line: r.lines.number, Problem: err.Error() + "; it was skipped"}
 		case err != nil:
 			return err
 		}
@@ -95,7 +95,7 @@ func (r *Reader) record(rec *Record, line string) error {
 }
 
 func (r *Reader) notJSON(err error) error {
-	bad := &BadLine{Line: r.lines.number, Problem: err.Error()}
+	bad := &LineError{Line: r.lines.number, Problem: err.Error()}
 	if syntax, ok := errors.AsType[*value.SyntaxError](err); ok {
 		bad.Column = syntax.Column
 		bad.Problem = "not JSON: expected " + syntax.Expected + ", found " + syntax.Found
@@ -103,8 +103,8 @@ func (r *Reader) notJSON(err error) error {
 	return bad
 }
 
-func (r *Reader) bad(format string, args ...any) *BadLine {
-	return &BadLine{Line: r.lines.number, Problem: fmt.Sprintf(format, args...)}
+func (r *Reader) bad(format string, args ...any) *LineError {
+	return &LineError{Line: r.lines.number, Problem: fmt.Sprintf(format, args...)}
 }
 
 // members are what an envelope may hold.

@@ -29,7 +29,7 @@ func readAll(t *testing.T, r *input.Reader) []string {
 	var rec input.Record
 	for {
 		err := r.Next(&rec)
-		bad, isBad := errors.AsType[*input.BadLine](err)
+		bad, isBad := errors.AsType[*input.LineError](err)
 		switch {
 		case errors.Is(err, io.EOF):
 			return got
@@ -122,7 +122,7 @@ func TestLineTooLong(t *testing.T) {
 				if errors.Is(err, io.EOF) {
 					break
 				}
-				if bad, ok := errors.AsType[*input.BadLine](err); ok {
+				if bad, ok := errors.AsType[*input.LineError](err); ok {
 					got = append(got, fmt.Sprint("bad ", bad.Line))
 				} else if err != nil {
 					t.Fatal(err)
@@ -169,7 +169,7 @@ func TestBeforeWait(t *testing.T) {
 	r.BeforeWait(flush)
 	for {
 		err := r.Next(&rec)
-		if _, ok := errors.AsType[*input.BadLine](err); ok {
+		if _, ok := errors.AsType[*input.LineError](err); ok {
 			continue
 		} else if err != nil {
 			break
@@ -221,7 +221,7 @@ func FuzzReader(f *testing.F) {
 			if errors.Is(err, io.EOF) {
 				return
 			}
-			if bad, ok := errors.AsType[*input.BadLine](err); ok {
+			if bad, ok := errors.AsType[*input.LineError](err); ok {
 				if bad.Line < 1 || bad.Problem == "" {
 					t.Fatalf("a bad line without place or problem: %+v", bad)
 				}

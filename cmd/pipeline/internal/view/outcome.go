@@ -3,6 +3,7 @@ package view
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"pipeline/engine/observe"
 	"pipeline/engine/spec"
@@ -220,9 +221,10 @@ func (l *lines) log(dst []byte, line *sandbox.LogLine) []byte {
 	styles := map[string]style{"warn": yellow, "error": red}
 	dst = appendSpaces(dst, logIndent)
 	dst = l.p.pad(dst, styles[level], level, len("debug")+gap)
-	text := line.Message
+	var text strings.Builder
+	text.WriteString(line.Message)
 	for i := range line.Attrs {
-		text += "  " + line.Attrs[i].Name + "=" + line.Attrs[i].Value
+		text.WriteString("  " + line.Attrs[i].Name + "=" + line.Attrs[i].Value)
 	}
-	return append(append(dst, l.cut(text, logIndent+len("debug")+gap)...), '\n')
+	return append(append(dst, l.cut(text.String(), logIndent+len("debug")+gap)...), '\n')
 }
