@@ -23,9 +23,6 @@ import (
 	"pipeline/sandbox"
 )
 
-// MaxItems bounds one settlement.
-const MaxItems = 4096
-
 // callTimeout is how long one settlement may take before its answer counts as
 // lost.
 const callTimeout = 10 * time.Second
@@ -48,7 +45,9 @@ type Settler struct {
 	Event   func(observe.Event)
 	Fatal   func(error)
 
-	in      chan batch.Share
+	in chan batch.Share
+	// queue is what is settled next, refused what waits to be tried again.
+	queue   []batch.Share
 	refused []batch.Share
 	left    int
 	work    work
@@ -66,51 +65,41 @@ func (s *Settler) Left() int { return s.left }
 
 // Run settles until In is closed and everything is written, or ctx is done: it
 // should outlive the run's own context by as much as settling may take. What
-// cannot be written by then stays held.
+// cannot be written by then stays held; Run still returns only once In is
+// closed, so that no lane waits for ever to hand over what it finished.
 func (s *Settler) Run(ctx context.Context) {
 	again := s.Clock.NewTimer(time.Hour)
+	again.Stop()
 	defer again.Stop()
-	backoff := retry.NewBackoff()
-	for open := true; open || len(s.refused) > 0; {
-		var shares []batch.Share
+	armed, backoff := false, retry.NewBackoff()
+	for open := true; open || len(s.queue) > 0 || len(s.refused) > 0; {
 		select {
-		case share, ok := <-s.in:
+		case <-ctx.Done():
+			if open {
+				for range s.in { //nolint:revive // what comes stays held
+				}
+			}
+			return
+		case <-again.C():
+			s.queue, s.refused, armed = append(s.queue, s.refused...), nil, false
+		case share, ok := <-s.more():
 			if !ok {
 				open, s.in = false, nil
 				continue
 			}
-			shares = s.gather(share)
-		case <-again.C():
-			shares, s.refused = s.refused, nil
-		case <-ctx.Done():
-			return
+			s.queue = append(s.queue, share)
+		case <-s.queued():
 		}
-		s.settle(ctx, shares)
-		if len(s.refused) > 0 {
+		s.settle(ctx, s.gather())
+		switch {
+		case len(s.refused) > 0 && !armed:
+			// What is settled meanwhile must not put this off.
 			again.Reset(backoff.Next())
-		} else {
+			armed = true
+		case len(s.refused) == 0 && len(s.queue) == 0:
 			backoff.Reset()
 		}
 	}
-}
-
-// gather takes what else has been finished meanwhile.
-func (s *Settler) gather(first batch.Share) []batch.Share {
-	s.work.shares = append(s.work.shares[:0], first)
-	for n := first.Len(); n < MaxItems; {
-		select {
-		case share, ok := <-s.in:
-			if !ok {
-				// Receiving from a closed channel again tells Run.
-				return s.work.shares
-			}
-			s.work.shares = append(s.work.shares, share)
-			n += share.Len()
-		default:
-			return s.work.shares
-		}
-	}
-	return s.work.shares
 }
 
 // settle writes the shares and forgets what is written.
