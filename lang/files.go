@@ -85,8 +85,7 @@ func (l *loader) unreadable(at diag.Range, name, help string, err error) {
 		return
 	}
 	reason := err
-	var p *fs.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		reason = p.Err
 	}
 	l.fail(diag.FileUnreadable, at, name+" cannot be read", "The system says: "+reason.Error()+".")
@@ -114,7 +113,7 @@ func (l *loader) slurp(name string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // only read
 	text, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err == nil && int64(len(text)) > limit {
 		return nil, errTooLarge

@@ -39,7 +39,7 @@ type Problem struct {
 }
 
 // checkHandlers reads and compiles the scripts of all handlers.
-func (l *loader) checkHandlers(p *spec.Pipeline) {
+func (l *loader) checkHandlers() {
 	texts := map[string][]byte{}
 	for _, n := range l.root.all("handler") {
 		h := l.built.handlers[n]
@@ -56,7 +56,7 @@ func (l *loader) checkHandlers(p *spec.Pipeline) {
 			continue
 		}
 		for _, problem := range l.opts.CheckHandler(h, source, modules) {
-			l.handlerProblem(n, h, problem, source, modules)
+			l.handlerProblem(n, h, problem)
 		}
 	}
 }
@@ -119,7 +119,7 @@ func (l *loader) nearScript(name, where string) string {
 
 // handlerProblem turns a problem of a script into a diagnostic that points into
 // the script, or to the argument that names what it lacks.
-func (l *loader) handlerProblem(n *node, h *spec.Handler, p Problem, source []byte, modules [][]byte) {
+func (l *loader) handlerProblem(n *node, h *spec.Handler, p Problem) {
 	severity, code := diag.Error, diag.ScriptInvalid
 	if p.Warning {
 		severity = diag.Warning

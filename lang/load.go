@@ -80,7 +80,7 @@ func (l *loader) load() *spec.Pipeline {
 	l.evaluate(l.root)
 	p := l.build()
 	l.crossCheck(p)
-	l.checkHandlers(p)
+	l.checkHandlers()
 	return p
 }
 

@@ -2,6 +2,7 @@ package lang
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -231,7 +232,7 @@ func isUnit(word string) bool {
 		if err == nil {
 			return true
 		}
-		if unit, ok := err.(*eval.UnitError); ok && unit.Suggestion != "" {
+		if unit, ok := errors.AsType[*eval.UnitError](err); ok && unit.Suggestion != "" {
 			return true
 		}
 	}

@@ -1,6 +1,8 @@
 package codec
 
 import (
+	"slices"
+
 	"pipeline/engine/spec"
 	"pipeline/engine/value"
 )
@@ -41,11 +43,11 @@ func (p *path) eval(env *Env) (operand, error) {
 
 func (p *path) String() string {
 	rest := ""
-	for i := len(p.steps) - 1; i >= 0; i-- {
-		if p.steps[i].IsIndex {
-			rest = value.IndexPath(p.steps[i].Index, rest)
+	for _, step := range slices.Backward(p.steps) {
+		if step.IsIndex {
+			rest = value.IndexPath(step.Index, rest)
 		} else {
-			rest = value.MemberPath(p.steps[i].Name, rest)
+			rest = value.MemberPath(step.Name, rest)
 		}
 	}
 	return value.MemberPath(string(p.root), rest)

@@ -19,7 +19,7 @@ func (d *Decoder) fromFields(fields []Field, own int, a *value.Arena, out *Body)
 			continue
 		}
 		// A body that stands for JSON must be able to become JSON again.
-		if d.codec == spec.CodecJSON && !(utf8.ValidString(f.Name) && utf8.ValidString(f.Value)) {
+		if d.codec == spec.CodecJSON && (!utf8.ValidString(f.Name) || !utf8.ValidString(f.Value)) {
 			return mismatch("a text in UTF-8", "other bytes").under(f.Name)
 		}
 		v, err := convert(f.Value, d.shape.member(f.Name), a)

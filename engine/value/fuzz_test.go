@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -63,12 +64,7 @@ var (
 func halfSurrogate(src string) bool {
 	// A backslash that is itself escaped starts no escape.
 	src = strings.ReplaceAll(src, `\\`, "..")
-	for _, e := range escapes.FindAllString(pair.ReplaceAllString(src, "...."), -1) {
-		if half.MatchString(e) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(escapes.FindAllString(pair.ReplaceAllString(src, "...."), -1), half.MatchString)
 }
 
 func FuzzParseJSON(f *testing.F) {

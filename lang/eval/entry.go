@@ -214,7 +214,7 @@ func (c *compiler) path(tr hcl.Traversal, e hclsyntax.Expression) (spec.Expr, *s
 		return c.walk(&spec.Path{Root: spec.RootReply}, c.bodies.ReplyType, tr[1:], "reply")
 	}
 	c.bad = true
-	c.unknownRoot(tr, e)
+	c.unknownRoot(tr)
 	return nil, nil
 }
 
@@ -228,7 +228,7 @@ func (c *compiler) opaque(tr hcl.Traversal, stream string) (spec.Expr, *spec.Typ
 
 // unknownRoot reports a word that begins no path: a field without entry before
 // it, a misspelt root, or a word without quotes.
-func (c *compiler) unknownRoot(tr hcl.Traversal, e hclsyntax.Expression) {
+func (c *compiler) unknownRoot(tr hcl.Traversal) {
 	root, rng := tr.RootName(), tr[0].SourceRange()
 	d := c.scope.failAt(diag.UnknownReference, rng, fmt.Sprintf("there is nothing called %q over an entry", root), "")
 	roots := []string{"entry", "headers", "var", "local"}

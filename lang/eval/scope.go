@@ -8,7 +8,9 @@ package eval
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -114,15 +116,15 @@ func (s *Scope) value(sym *symbol) cty.Value {
 func (s *Scope) cycle(sym *symbol) {
 	start := slices.Index(s.path, sym)
 	circle := s.path[start:]
-	text := ""
+	var text strings.Builder
 	for _, member := range circle {
-		text += member.name + " → "
+		text.WriteString(member.name + " → ")
 		member.value, member.state = cty.DynamicVal, done
 	}
 	d := s.Report.Add(diag.Diagnostic{
 		Code: diag.Cycle, Range: sym.rng,
 		Summary: sym.name + " refers to itself",
-		Detail:  "The circle is " + text + sym.name + ". Give one of them a value of its own.",
+		Detail:  "The circle is " + text.String() + sym.name + ". Give one of them a value of its own.",
 	})
 	for _, member := range circle[1:] {
 		d.Relate(member.rng, member.name+" is defined here")
@@ -184,9 +186,7 @@ func (s *Scope) context(e hclsyntax.Expression, use Use) (*hcl.EvalContext, bool
 		}
 	}
 	all := map[string]cty.Value{"var": cty.ObjectVal(vars), "local": cty.ObjectVal(locals)}
-	for name, v := range use.Extra {
-		all[name] = v
-	}
+	maps.Copy(all, use.Extra)
 	return &hcl.EvalContext{Variables: all, Functions: s.functions(use)}, known
 }
 
@@ -195,10 +195,7 @@ func (s *Scope) functions(use Use) map[string]function.Function {
 	if !use.Env && !use.Hostname {
 		return functions
 	}
-	all := map[string]function.Function{}
-	for name, f := range functions {
-		all[name] = f
-	}
+	all := maps.Clone(functions)
 	if use.Env {
 		all["env"] = envFunc(s.LookupEnv)
 	}

@@ -26,7 +26,7 @@ func (s *Scope) check(e hclsyntax.Expression, use Use) bool {
 		ok = s.checkName(e, tr, use) && ok
 	}
 	w := &callChecker{scope: s, use: use, ok: true}
-	hclsyntax.Walk(e, w)
+	_ = hclsyntax.Walk(e, w) // what it finds is reported on the way
 	return ok && w.ok
 }
 

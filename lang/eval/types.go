@@ -240,7 +240,7 @@ func convertObject(v cty.Value, t *spec.Type) (cty.Value, error) {
 	for _, a := range t.Attrs {
 		e, ok := given[a.Name]
 		switch {
-		case ok && !(e.IsNull() && a.Default != ""):
+		case ok && (!e.IsNull() || a.Default == ""):
 			c, err := Convert(e, a.Type)
 			if err != nil {
 				return cty.NilVal, fmt.Errorf("member %q: %w", a.Name, err)

@@ -3,6 +3,8 @@
 // suggestions, reference documents and the JSON Schema are all made from it.
 package schema
 
+import "slices"
+
 // Kind is the kind of value an argument takes.
 type Kind string
 
@@ -150,6 +152,6 @@ func (b *Block) Walk(visit func(path []string, b *Block)) { walk(b, nil, visit) 
 func walk(b *Block, path []string, visit func([]string, *Block)) {
 	visit(path, b)
 	for _, c := range b.Blocks {
-		walk(c, append(path[:len(path):len(path)], c.Name), visit)
+		walk(c, append(slices.Clip(path), c.Name), visit)
 	}
 }

@@ -73,10 +73,11 @@ func (v *vm) optInt(n, or int) int {
 	return v.argInt(n)
 }
 
-func (v *vm) argTable(n int) *glua.LTable {
-	t, ok := v.l.Get(n).(*glua.LTable)
+// argTable is the first argument, which must be a table.
+func (v *vm) argTable() *glua.LTable {
+	t, ok := v.l.Get(1).(*glua.LTable)
 	if !ok {
-		v.badArg(n, "table")
+		v.badArg(1, "table")
 	}
 	return t
 }

@@ -24,7 +24,7 @@ func (v *vm) openBase() {
 	v.functions([]entry{
 		{"pairs", func(l *glua.LState) int {
 			// What stands behind a read-only table must not reach the script.
-			t := v.argTable(1)
+			t := v.argTable()
 			if t == v.ctx.table {
 				t = v.ctxCopy()
 			}
@@ -34,7 +34,7 @@ func (v *vm) openBase() {
 			return 3
 		}},
 		{"ipairs", func(l *glua.LState) int {
-			t := v.argTable(1)
+			t := v.argTable()
 			l.Push(step)
 			l.Push(t)
 			l.Push(glua.LNumber(0))
@@ -131,7 +131,7 @@ func (v *vm) luaXPCall(l *glua.LState) int {
 }
 
 func (v *vm) luaNext(l *glua.LState) int {
-	t := v.view(v.argTable(1))
+	t := v.view(v.argTable())
 	v.use(1, 0)
 	key, value := t.Next(l.Get(2))
 	if key == glua.LNil {
@@ -176,7 +176,7 @@ func (v *vm) luaSelect(l *glua.LState) int {
 }
 
 func (v *vm) luaUnpack(l *glua.LState) int {
-	t := v.view(v.argTable(1))
+	t := v.view(v.argTable())
 	from := v.optInt(2, 1)
 	to := v.optInt(3, t.Len())
 	if from > to {

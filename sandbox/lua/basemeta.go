@@ -24,7 +24,7 @@ func (v *vm) luaGetMetatable(l *glua.LState) int {
 }
 
 func (v *vm) luaSetMetatable(l *glua.LState) int {
-	t := v.argTable(1)
+	t := v.argTable()
 	meta := l.Get(2)
 	if _, ok := meta.(*glua.LTable); !ok && meta != glua.LNil {
 		v.badArg(2, "table or nil")
@@ -51,12 +51,12 @@ func (v *vm) luaRawEqual(l *glua.LState) int {
 }
 
 func (v *vm) luaRawGet(l *glua.LState) int {
-	l.Push(v.view(v.argTable(1)).RawGet(v.argAny(2)))
+	l.Push(v.view(v.argTable()).RawGet(v.argAny(2)))
 	return 1
 }
 
 func (v *vm) luaRawSet(l *glua.LState) int {
-	t := v.writable(v.argTable(1))
+	t := v.writable(v.argTable())
 	l.RawSet(t, v.argAny(2), v.argAny(3))
 	l.SetTop(1)
 	return 1
@@ -67,6 +67,6 @@ func (v *vm) luaRawLen(l *glua.LState) int {
 		l.Push(glua.LNumber(len(s)))
 		return 1
 	}
-	l.Push(glua.LNumber(v.listLen(v.argTable(1))))
+	l.Push(glua.LNumber(v.listLen(v.argTable())))
 	return 1
 }

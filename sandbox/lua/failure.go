@@ -53,17 +53,18 @@ func (v *vm) crashed(r any) outcome.Outcome {
 // limitText says which limit was reached and where it is set.
 func (v *vm) limitText() string {
 	l := v.h.limits
-	switch v.m.err {
-	case errTimeout:
+	err := v.m.err
+	switch {
+	case errors.Is(err, errTimeout):
 		return fmt.Sprintf("stopped after its time limit of %s; do less in one call, or raise limits.timeout of handler %q", l.Timeout, v.h.spec.Label)
-	case errInstructions:
+	case errors.Is(err, errInstructions):
 		return fmt.Sprintf("stopped after %d instructions; do less in one call, or raise limits.instructions of handler %q", v.m.maxUsed, v.h.spec.Label)
-	case errMemory:
+	case errors.Is(err, errMemory):
 		return fmt.Sprintf("stopped after using %d bytes; do less in one call, or raise limits.memory of handler %q", l.Memory, v.h.spec.Label)
-	case errCrash:
+	case errors.Is(err, errCrash):
 		return errCrash.Error() + "; its state was thrown away"
 	}
-	return v.m.err.Error()
+	return err.Error()
 }
 
 // describe takes an error apart into the script's place, "file:12: " or "",

@@ -97,9 +97,3 @@ func show(t testing.TB, out outcome.Outcome) string {
 	}
 	return s
 }
-
-// eval returns the JSON of what an expression comes to within a handler.
-func eval(t testing.TB, expression string) string {
-	t.Helper()
-	return show(t, handle(t, "function handle(e, ctx)\n  return "+expression+"\nend", `{}`))
-}

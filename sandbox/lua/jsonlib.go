@@ -21,7 +21,7 @@ func (v *vm) jsonArray(l *glua.LState) int {
 		l.Push(&glua.LTable{Metatable: v.arrayMark})
 		return 1
 	}
-	t := v.writable(v.argTable(1))
+	t := v.writable(v.argTable())
 	if t.Metatable != glua.LNil && t.Metatable != v.arrayMark {
 		v.raise("a table with a metatable cannot be marked as an array")
 	}

@@ -30,7 +30,7 @@ func prescan(src sandbox.Source) error {
 	for {
 		token, err := s.Scan(&lexer)
 		if err != nil || token.Type == parse.EOF {
-			return nil
+			return nil //nolint:nilerr // the parser tells of faults of spelling, and better
 		}
 		lexer.PrevTokenType = token.Type
 		if err := c.token(token); err != nil {

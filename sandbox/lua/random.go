@@ -41,7 +41,8 @@ func (r *random) float() float64 { return float64(r.pcg.Uint64()>>11) / (1 << 53
 
 func (v *vm) mathRandom(l *glua.LState) int {
 	r := v.rng()
-	low, high := 1.0, 0.0
+	low := 1.0
+	var high float64
 	switch l.GetTop() {
 	case 0:
 		l.Push(glua.LNumber(r.float()))

@@ -14,7 +14,7 @@ func (v *vm) openTables() {
 }
 
 func (v *vm) tabConcat(l *glua.LState) int {
-	t := v.view(v.argTable(1))
+	t := v.view(v.argTable())
 	sep := v.optText(2, "")
 	from := v.optInt(3, 1)
 	to := v.optInt(4, -1)
@@ -41,7 +41,7 @@ func (v *vm) tabConcat(l *glua.LState) int {
 }
 
 func (v *vm) tabInsert(l *glua.LState) int {
-	t := v.writable(v.argTable(1))
+	t := v.writable(v.argTable())
 	n := v.listLen(t)
 	v.checkList(n + 1)
 	switch l.GetTop() {
@@ -66,7 +66,7 @@ func (v *vm) tabInsert(l *glua.LState) int {
 }
 
 func (v *vm) tabRemove(l *glua.LState) int {
-	t := v.writable(v.argTable(1))
+	t := v.writable(v.argTable())
 	n := v.listLen(t)
 	at := v.optInt(2, n)
 	if n == 0 || at < 1 || at > n {
@@ -86,7 +86,7 @@ func (v *vm) tabRemove(l *glua.LState) int {
 
 // tabMaxN is the largest positive number among the keys.
 func (v *vm) tabMaxN(l *glua.LState) int {
-	t := v.view(v.argTable(1))
+	t := v.view(v.argTable())
 	most := glua.LNumber(t.MaxN())
 	for key, _ := t.Next(glua.LNil); key != glua.LNil; key, _ = t.Next(key) {
 		v.use(1, 0)
@@ -113,7 +113,7 @@ func (v *vm) tabPack(l *glua.LState) int {
 // tabSort sorts a copy and writes it back, so that a comparison that fails
 // leaves the list as it was.
 func (v *vm) tabSort(l *glua.LState) int {
-	t := v.writable(v.argTable(1))
+	t := v.writable(v.argTable())
 	n := v.listLen(t)
 	v.use(int64(n), int64(n)*bytesPerElement)
 	items := make([]glua.LValue, n)

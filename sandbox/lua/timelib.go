@@ -178,10 +178,7 @@ func (p *timeParser) zone() error {
 	if p.rest == "" || p.rest[0] != '+' && p.rest[0] != '-' {
 		return errors.New("expected a zone such as Z or +01:00")
 	}
-	sign := time.Duration(1)
-	if p.rest[0] == '-' {
-		sign = -1
-	}
+	negative := p.rest[0] == '-'
 	p.rest = p.rest[1:]
 	hours, err := p.digits(2)
 	if err != nil {
@@ -192,6 +189,9 @@ func (p *timeParser) zone() error {
 	if err != nil {
 		return err
 	}
-	p.offset = sign * (time.Duration(hours)*time.Hour + time.Duration(minutes)*time.Minute)
+	p.offset = time.Duration(hours)*time.Hour + time.Duration(minutes)*time.Minute
+	if negative {
+		p.offset = -p.offset
+	}
 	return nil
 }

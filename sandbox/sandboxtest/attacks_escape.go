@@ -57,7 +57,7 @@ const probe = `
 // worked.
 func tamper(name, statements string) Attack {
 	var b strings.Builder
-	for _, s := range strings.Split(strings.TrimSpace(statements), "\n") {
+	for s := range strings.SplitSeq(strings.TrimSpace(statements), "\n") {
 		fmt.Fprintf(&b, "pcall(function() %s end)\n", s)
 	}
 	return Attack{

@@ -123,7 +123,7 @@ func (b *Broker) fail(op operation, err error) error {
 		if strings.HasPrefix(e.Detail, "READONLY") {
 			b.sockets.drop()
 		}
-		if e.Kind == broker.ErrNoPermission {
+		if errors.Is(e.Kind, broker.ErrNoPermission) {
 			e.Detail = permission(e.Detail, op)
 		}
 	default:
@@ -133,7 +133,8 @@ func (b *Broker) fail(op operation, err error) error {
 }
 
 // connectionError is the kind and text of an error that is no reply.
-func (b *Broker) connectionError(err error) (error, string) {
+//
+func (b *Broker) connectionError(err error) (kind error, detail string) { //nolint:revive,staticcheck // the kind is a result like the text, not a failure
 	switch {
 	case errors.Is(err, redis.ErrClosed) || b.closed.Load():
 		return broker.ErrClosed, ""

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha1" //nolint:gosec // the server names scripts by it
-	_ "embed"
+	_ "embed"     // the scripts
 	"encoding/hex"
 	"strings"
 
@@ -78,11 +78,9 @@ type batch struct {
 }
 
 // add appends a command; s is its script or nil.
-func (p *batch) add(ctx context.Context, s *script, list []any) *redis.Cmd {
-	cmd := redis.NewCmd(ctx, list...)
-	p.cmds = append(p.cmds, cmd)
+func (p *batch) add(ctx context.Context, s *script, list []any) {
+	p.cmds = append(p.cmds, redis.NewCmd(ctx, list...))
 	p.scripts = append(p.scripts, s)
-	return cmd
 }
 
 // send sends the batch and returns the first error. Replies are read from
@@ -126,7 +124,7 @@ func (b *Broker) exec(ctx context.Context, cmds []redis.Cmder) {
 func unanswered(cmds []redis.Cmder, err error) {
 	for _, cmd := range cmds {
 		if cmd.Err() == nil && cmd.(*redis.Cmd).Val() == nil {
-			cmd.SetErr(cmp.Or(err, error(errProtocol)))
+			cmd.SetErr(cmp.Or(err, errProtocol))
 		}
 	}
 }

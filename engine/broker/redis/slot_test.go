@@ -44,8 +44,8 @@ func TestSlotAgreesWithTheServer(t *testing.T) {
 	for _, key := range oddKeys {
 		check(t, key)
 	}
-	any := rapid.StringOfN(rapid.RuneFrom([]rune("{}ab:é")), 0, 12, -1)
-	rapid.Check(t, func(t *rapid.T) { check(t, any.Draw(t, "key")) })
+	keys := rapid.StringOfN(rapid.RuneFrom([]rune("{}ab:é")), 0, 12, -1)
+	rapid.Check(t, func(t *rapid.T) { check(t, keys.Draw(t, "key")) })
 }
 
 // In a cluster the scripts work on our keys too, whatever the stream is called.
