@@ -41,9 +41,11 @@ func (m *comparison) operations(t *testing.T) map[string]func(*rapid.T) {
 func (m *comparison) add(rt *rapid.T) {
 	n := anyCount.Draw(rt, "count")
 	m.both(rt, fmt.Sprintf("add %d", n), func(s *side) string {
-		for _, id := range s.add(s.stream, n) {
+		for range n { // at times of their own, so that no id is the one before another's
+			id := s.add(s.stream, 1)[0]
 			s.index[id] = len(s.ids)
 			s.ids = append(s.ids, id)
+			s.Advance(2 * time.Millisecond)
 		}
 		return "added"
 	})
