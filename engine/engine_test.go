@@ -100,12 +100,23 @@ func TestWithoutAClaimABareRetryAppendsACopyAndATimedOneWaitsInPlace(t *testing.
 	}
 	onEach(t, handle, func(s *spec.Subscription) { s.Claim = nil }, func(t *testing.T, b *bench) {
 		b.publish(`{"copy":1}`)
-		expect(t, "outcomes", b.log.all(), []string{"0s retry #1", "0s ack #2"})
 		expect(t, "stream", b.bodies("in"), []string{`{"copy":1}`, `{"copy":1}`})
+		b.advance(2 * time.Second)
+		expect(t, "outcomes", b.log.all(), []string{"0s retry #1", "1s ack #2"})
 		b.publish(`{"after":1}`)
 		b.advance(10 * time.Second)
-		expect(t, "outcomes", b.log.all()[2:], []string{"0s retry #1", "7s ack #1"})
+		expect(t, "outcomes", b.log.all()[2:], []string{"2s retry #1", "9s ack #1"})
 		expect(t, "pending", b.pending(), nil)
+	})
+}
+
+func TestCopiesOfAnEntryThatAlwaysAsksForAnotherAreSpacedByThePolicy(t *testing.T) {
+	always := func(*sandbox.Delivery) outcome.Outcome { return outcome.Outcome{Kind: outcome.Retry} }
+	onEach(t, always, func(s *spec.Subscription) { s.Claim = nil }, func(t *testing.T, b *bench) {
+		b.publish(`{}`)
+		b.advance(30 * time.Second)
+		expect(t, "outcomes", b.log.all(), []string{"0s retry #1", "1s retry #2", "5s retry #3", "21s retry #4"})
+		expect(t, "pending", b.pending(), []string{b.lastID() + " 0"})
 	})
 }
 

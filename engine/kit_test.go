@@ -206,3 +206,13 @@ func (j *journal) all() []string {
 }
 
 func newClock() *clock.Virtual { return clock.NewVirtual(epoch) }
+
+// lastID is the id of the stream's last entry.
+func (b *bench) lastID() string {
+	b.t.Helper()
+	info, err := b.broker.StreamInfo(b.t.Context(), "in")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return info.LastID.String()
+}

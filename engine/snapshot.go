@@ -2,6 +2,7 @@ package engine
 
 import (
 	"maps"
+	"slices"
 	"sync"
 
 	"pipeline/engine/observe"
@@ -121,8 +122,10 @@ func (c *counts) get() (map[observe.Result]int64, int64) {
 	return maps.Clone(c.results), c.dead
 }
 
-// settled counts outcomes that were written and passes them on.
+// settled counts outcomes that were written and passes them on. Entries that
+// only wait for their time have come to nothing yet.
 func (s *subscription) settled(outcomes []observe.Outcome) {
+	outcomes = slices.DeleteFunc(outcomes, func(o observe.Outcome) bool { return o.Result == "" })
 	if len(outcomes) == 0 {
 		return
 	}

@@ -133,7 +133,6 @@ func (b *Broker) fail(op operation, err error) error {
 }
 
 // connectionError is the kind and text of an error that is no reply.
-//
 func (b *Broker) connectionError(err error) (kind error, detail string) { //nolint:revive,staticcheck // the kind is a result like the text, not a failure
 	switch {
 	case errors.Is(err, redis.ErrClosed) || b.closed.Load():

@@ -1,9 +1,12 @@
 package work
 
 import (
+	"time"
+
 	"pipeline/engine/broker"
 	"pipeline/engine/codec"
 	"pipeline/engine/internal/batch"
+	"pipeline/engine/internal/retry"
 )
 
 // bury moves the entry to the dead-letter stream, its fields byte for byte with
@@ -40,4 +43,21 @@ func (r *Runner) copyBack(it *batch.Item) {
 	count, _ := codec.Retries(it.Body.Headers, s.Group.Name)
 	fields := codec.RetryCopy(it.Delivery.Fields, count+1, s.Group.Name)
 	it.Action = batch.Action{Verb: batch.Step, Publish: []broker.Add{{Stream: s.Group.Stream.Name, Fields: fields}}}
+}
+
+// tooEarly is how much longer a copy that a retry made has to wait before it
+// runs. A copy is in the stream at once, so that a handler which asks for a
+// retry again and again would keep the stream and the server busy with nothing
+// else; it runs no sooner than a failed attempt would.
+func (r *Runner) tooEarly(it *batch.Item) time.Duration {
+	if len(it.Body.Headers) == 0 || r.plan.sub.Claim != nil {
+		return 0
+	}
+	count, _ := codec.Retries(it.Body.Headers, r.plan.sub.Group.Name)
+	if count == 0 {
+		return 0
+	}
+	delay := retry.Delay(&r.plan.sub.Retry, count, 0.5)
+	age := r.clock.Now().Sub(time.UnixMilli(int64(it.Delivery.ID.Ms)))
+	return min(delay, delay-age)
 }

@@ -61,7 +61,8 @@ func (r *Runner) Close() {
 }
 
 // Run decides what becomes of an item: its Action and Outcome are set. It
-// reports false when ctx called the handler off; nothing is decided then.
+// reports false when ctx called the handler off; nothing is decided then. An
+// item that only has to wait for its time has no result in its Outcome.
 func (r *Runner) Run(ctx context.Context, it *batch.Item) bool {
 	out := &it.Outcome
 	*out = observe.Outcome{
@@ -79,6 +80,11 @@ func (r *Runner) Run(ctx context.Context, it *batch.Item) bool {
 		out.Attempt = it.Used
 		out.Result, out.Error = observe.ResultFailed, it.Past
 		r.bury(it, codec.ReasonFailed, it.Past)
+		return true
+	}
+	if wait := r.tooEarly(it); wait > 0 {
+		it.Action = r.wait(it, wait)
+		it.Action.Wait.Uncount = true
 		return true
 	}
 	said, ok := r.call(ctx, it)
