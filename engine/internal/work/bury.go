@@ -57,7 +57,7 @@ func (r *Runner) tooEarly(it *batch.Item) time.Duration {
 	if count == 0 {
 		return 0
 	}
-	delay := retry.Delay(&r.plan.sub.Retry, count, 0.5)
+	delay := max(leastWait, retry.Delay(&r.plan.sub.Retry, count, 0.5))
 	age := r.clock.Now().Sub(time.UnixMilli(int64(it.Delivery.ID.Ms)))
 	return min(delay, delay-age)
 }

@@ -195,28 +195,9 @@ func (d *devRun) add(ctx context.Context) error {
 	return failed
 }
 
-// maxRounds is how many copies, one after the other, of entries that have used
-// up their attempts show that nothing else will come.
-const maxRounds = 50
-
-// untilIdle waits until nothing runs and nothing can run now. Entries that do
-// nothing but ask for another copy of themselves, which comes back at once,
-// would keep it busy for ever; they end it too.
+// untilIdle waits until nothing runs and nothing can run now.
 func (d *devRun) untilIdle(ctx context.Context, eng *engine.Engine) {
-	quiet, last := 0, uint64(0)
-	for quiet < 2 {
-		activity := d.broker.Activity()
-		if eng.Idle(d.broker.Blocked) && activity == last {
-			quiet++
-		} else {
-			quiet = 0
-		}
-		last = activity
-		if d.out.Rounds() >= maxRounds {
-			d.a.view.Remark("retry.endless", sandbox.Warn, "stopped: all that is left are entries that ask for a retry again and again; "+
-				"without a claim each becomes a copy that comes back at once. Use retry{after = …}, or claim { min_idle = … }")
-			return
-		}
+	for !eng.Idle(d.broker.Blocked) {
 		if clock.Sleep(ctx, d.a.clock, lookIdle) != nil {
 			return
 		}

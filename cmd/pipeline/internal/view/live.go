@@ -20,9 +20,6 @@ type Live struct {
 	lines *lines
 	tally *Tally
 	buf   []byte
-	// rounds counts the copies of entries that are beyond their attempts, since
-	// anything else was settled.
-	rounds int
 	// why is what the handler said last of an entry that waits, by group and id.
 	why map[waiter]string
 	// quiet are the events that the outcomes tell already.
@@ -57,7 +54,6 @@ func (l *Live) Settled(sub *spec.Subscription, outcomes []observe.Outcome) {
 		o := &outcomes[i]
 		l.tally.Add(sub, o)
 		l.remember(sub, o)
-		l.countRound(sub, o)
 		if l.v.o.JSON {
 			l.buf = l.appendJSON(l.buf, sub, o)
 		} else {
@@ -84,26 +80,6 @@ func (l *Live) remember(sub *spec.Subscription, o *observe.Outcome) {
 		why = o.Logs[len(o.Logs)-1].Message
 	}
 	l.why[w] = strings.Clone(why)
-}
-
-// countRound counts an outcome that leads nowhere: a copy of an entry that had
-// all its attempts before, or another group's view of one.
-func (l *Live) countRound(sub *spec.Subscription, o *observe.Outcome) {
-	switch {
-	case o.Result == observe.ResultForeignRetry:
-	case o.Result == observe.ResultRetry && !o.HasAfter && sub.Claim == nil && o.Attempt >= sub.Retry.MaxAttempts:
-		l.rounds++
-	default:
-		l.rounds = 0
-	}
-}
-
-// Rounds is how many copies have been made, one after the other, of entries
-// that used up their attempts and ask for yet another copy.
-func (l *Live) Rounds() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.rounds
 }
 
 // Why is what a handler said of an entry that waits in a group.
