@@ -192,6 +192,14 @@ var trimCases = []testCase{
 		k.same(k.rangeOf(broker.ID{}, broker.MaxID, 100), []broker.ID{ids[1], ids[4], ids[5]})
 		equal(k, "length of the pending list", k.info().Pending, 3)
 	}},
+	{"protects what is pending among entries without a body", nil, func(k *kit) {
+		ids := k.fill(200)
+		k.deliver("a", ids[:150])
+		for i := 3; i < 140; i += 2 {
+			k.DeleteEntries(k.stream, ids[i])
+		}
+		equal(k, "removed", k.trim(broker.TrimRequest{MaxLen: 1, Protect: true}), 0)
+	}},
 	{"without a group protects nothing", nil, func(k *kit) {
 		ids := k.add(k.stream, 20)
 		k.trim(broker.TrimRequest{MaxLen: 5, Protect: true})

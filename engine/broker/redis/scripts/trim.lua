@@ -32,10 +32,16 @@ for _, info in ipairs(redis.call('XINFO', 'GROUPS', stream)) do
   if pending > 0 then busy[#busy + 1] = name end
   if not delivered or before(at, delivered) then delivered = at end
 end
+-- Ids whose body is gone are pending among the others, so that a page of them may end before the last entry does.
 local function pending(first, last, count)
   local found = {}
   for _, group in ipairs(busy) do
-    for _, entry in ipairs(redis.call('XPENDING', stream, group, first, last, count)) do found[entry[1]] = true end
+    local from, list = first, nil
+    repeat
+      list = redis.call('XPENDING', stream, group, from, last, count)
+      for _, entry in ipairs(list) do found[entry[1]] = true end
+      if #list > 0 then from = '(' .. list[#list][1] end
+    until #list < count
   end
   return found
 end
