@@ -75,9 +75,8 @@ func (s *Settler) Run(ctx context.Context) {
 	for open := true; open || len(s.queue) > 0 || len(s.refused) > 0; {
 		select {
 		case <-ctx.Done():
-			if open {
-				for range s.in { //nolint:revive // what comes stays held
-				}
+			for open {
+				_, open = <-s.in // what comes stays held
 			}
 			return
 		case <-again.C():
