@@ -79,8 +79,8 @@ func (h *Held) Contains(id broker.ID) bool {
 }
 
 // IDs appends the ids of all held entries that are to be renewed: not those
-// whose lease is lost, nor those that are about to wait, since a renewal would
-// undo the aging that brings them back in time.
+// whose lease is lost, nor those that are about to wait or to be handed back,
+// since a renewal would undo the aging that brings them back in time.
 func (h *Held) IDs(ids []broker.ID) []broker.ID {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -116,7 +116,7 @@ func (it *Item) renewable() bool {
 	case Settled:
 		return false
 	case Finished:
-		return it.Lease() == Ours && it.Action.Verb != Wait
+		return it.Lease() == Ours && it.Action.Verb != Wait && it.Action.Verb != Release
 	}
 	return it.Lease() == Ours
 }

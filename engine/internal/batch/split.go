@@ -11,16 +11,19 @@ var seed = maphash.MakeSeed()
 // to the same lane. Items without a key are spread in runs, starting at lane
 // first, so that small reads do not all end at lane 0.
 func (b *Batch) Split(n, first int, send func(lane int, s Share)) {
+	// Once the last share is sent the batch may be another's, so that only the
+	// copies of its slices are used.
 	items := b.Items
 	if cap(b.Order) < len(items) {
 		b.Order = make([]int32, len(items))
 	}
-	b.Order = b.Order[:len(items)]
+	order := b.Order[:len(items)]
+	b.Order = order
 	if n == 1 {
 		for i := range items {
-			b.Order[i] = int32(i)
+			order[i] = int32(i)
 		}
-		send(0, Share{b, b.Order})
+		send(0, Share{b, order})
 		return
 	}
 	lanes := make([]int32, len(items))
@@ -39,11 +42,11 @@ func (b *Batch) Split(n, first int, send func(lane int, s Share)) {
 	next := make([]int32, n)
 	copy(next, starts)
 	for i, l := range lanes {
-		b.Order[next[l]] = int32(i)
+		order[next[l]] = int32(i)
 		next[l]++
 	}
 	for l := range n {
-		if part := b.Order[starts[l]:starts[l+1]]; len(part) > 0 {
+		if part := order[starts[l]:starts[l+1]]; len(part) > 0 {
 			send(l, Share{b, part})
 		}
 	}

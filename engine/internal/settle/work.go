@@ -2,6 +2,7 @@ package settle
 
 import (
 	"slices"
+	"time"
 
 	"pipeline/engine/broker"
 	"pipeline/engine/internal/batch"
@@ -67,7 +68,7 @@ func (w *work) add(it *batch.Item) {
 		s.Waits = append(s.Waits, it.Action.Wait)
 		return
 	case batch.Release:
-		w.releases = append(w.releases, it.Delivery.ID)
+		w.release(it)
 		return
 	case batch.Stop:
 		w.stops = append(w.stops, it)
@@ -78,4 +79,25 @@ func (w *work) add(it *batch.Item) {
 	if it.Redelivered() {
 		s.Forget = append(s.Forget, it.Delivery.ID)
 	}
+}
+
+// recorded is from how many earlier deliveries on the start of an entry is
+// written down before it is queued: see broker.Record.
+const recorded = 2
+
+// longIdle makes an entry look idle for so long that any claim takes it.
+const longIdle = 1_000_000_000 * time.Second
+
+// release hands an entry back that was never started. If its start was written
+// down already, an asked retry beside it evens that out: queueing must not cost
+// an attempt.
+func (w *work) release(it *batch.Item) {
+	if it.Delivery.Deliveries < recorded {
+		w.releases = append(w.releases, it.Delivery.ID)
+		return
+	}
+	w.waitItems = append(w.waitItems, it)
+	w.settlement.Waits = append(w.settlement.Waits, broker.Wait{
+		ID: it.Delivery.ID, Timed: true, MinIdle: longIdle, Asked: true, Uncount: true, Error: it.Past,
+	})
 }
