@@ -19,18 +19,20 @@ func onEach(t *testing.T, test func(t *testing.T, s *redistest.Server)) {
 
 func TestAnotherProcessTakesOverWhatAKilledOneHeld(t *testing.T) {
 	onEach(t, func(t *testing.T, s *redistest.Server) {
-		const n = 20000
 		first := run(t, s, "min_idle=2s")
 		first.ready()
-		pay(t, s, 0, n)
-		eventually(t, "the first process is at work", func() bool {
-			done := s.Client().XLen(t.Context(), "payments.screened").Val()
-			return done > 0
-		})
-		first.kill()
-		if settled(t, s) {
-			t.Skip("the first process was done before it was killed: nothing to take over on so quick a machine")
+		n := 0
+		// It is stopped to look, and killed when it has entries in hand.
+		for inHand := false; !inHand; {
+			pay(t, s, n, 2000)
+			n += 2000
+			first.signal(syscall.SIGSTOP)
+			if inHand = pending(t, s) > 0; !inHand {
+				first.signal(syscall.SIGCONT)
+			}
 		}
+		t.Logf("killed with %d entries in hand", pending(t, s))
+		first.kill()
 		second := run(t, s, "min_idle=2s")
 		eventually(t, "everything is settled", func() bool { return settled(t, s) })
 		second.drain()

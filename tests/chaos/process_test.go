@@ -171,6 +171,21 @@ func settled(t *testing.T, s *redistest.Server) bool {
 	return len(groups) == 2
 }
 
+// pending is how many entries both groups together have handed out and not had
+// acknowledged.
+func pending(t *testing.T, s *redistest.Server) int64 {
+	t.Helper()
+	groups, err := s.Client().XInfoGroups(t.Context(), "payments").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n int64
+	for _, g := range groups {
+		n += g.Pending
+	}
+	return n
+}
+
 // expectOneReplyEach is the oracle: no gap, no duplicate.
 func expectOneReplyEach(t *testing.T, s *redistest.Server, n int) {
 	t.Helper()
