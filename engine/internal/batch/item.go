@@ -24,7 +24,7 @@ type Item struct {
 	Body codec.Body
 	// Invalid says why the entry cannot be run.
 	Invalid error
-	// Exhausted: the attempts were used up before this delivery; Past is the
+	// Exhausted: the attempts were used up before this delivery. Past is the
 	// last error on record.
 	Exhausted bool
 	Past      string

@@ -191,7 +191,7 @@ func (d *Dispatcher) admit(ctx context.Context, again []broker.Delivery) ([]cand
 		used := int(a.Record.Attempts(e.Deliveries))
 		switch a.Verdict {
 		case broker.Run:
-			run = append(run, candidate{delivery: e, used: used})
+			run = append(run, candidate{delivery: e, used: used, past: a.Record.Error})
 		case broker.Exhausted:
 			run = append(run, candidate{delivery: e, used: used, exhausted: true, past: a.Record.Error})
 		case broker.NotDue:

@@ -35,7 +35,7 @@ type Settler struct {
 	Clock  clock.Clock
 	Server *health.Server
 	Held   *batch.Held
-	// Waits is held while entries are put back: see lease.Keeper.
+	// Waits is held while entries are put or handed back: see lease.Keeper.
 	Waits *sync.Mutex
 	// Parked receives entries that this consumer runs again itself when due.
 	Parked *retry.Parked
@@ -183,16 +183,26 @@ func (s *Settler) giveUp(ctx context.Context, shares []batch.Share, err error) {
 // release hands back what was never started. If the answer is lost the entries
 // stay pending and come back when they have been idle.
 func (s *Settler) release(ctx context.Context) {
-	if len(s.work.releases) == 0 {
+	count := len(s.work.releases) + s.work.evened
+	if count == 0 {
 		return
 	}
-	call, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	err := s.Broker.Release(call, s.Owner, s.work.releases)
+	var err error
+	if len(s.work.releases) > 0 {
+		err = s.handBack(ctx)
+	}
 	s.Event(observe.Event{
-		Name: observe.EventHandedBack, Level: sandbox.Info, Count: len(s.work.releases), Err: err,
+		Name: observe.EventHandedBack, Level: sandbox.Info, Count: count, Err: err,
 		Message: "handed back what was not started",
 	})
+}
+
+func (s *Settler) handBack(ctx context.Context) error {
+	s.Waits.Lock()
+	defer s.Waits.Unlock()
+	call, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return s.Broker.Release(call, s.Owner, s.work.releases)
 }
 
 // publishUnfenced publishes the outcomes of entries that were trimmed while
@@ -234,6 +244,7 @@ func (s *Settler) judge(res broker.SettleResult) {
 	for i, it := range w.waitItems {
 		wait := &w.settlement.Waits[i]
 		switch {
+		case it.Action.Verb == batch.Release:
 		case res.Waits[i] == broker.NotOwned:
 			s.stale(it)
 		case it.Action.Park:

@@ -17,11 +17,13 @@ type work struct {
 	stepItems  []*batch.Item
 	waitItems  []*batch.Item
 	releases   []broker.ID
-	unfenced   []*batch.Item
-	stops      []*batch.Item
-	kept       map[*batch.Item]bool
-	outcomes   []observe.Outcome
-	pointers   []*batch.Item
+	// evened are those handed back as waits.
+	evened   int
+	unfenced []*batch.Item
+	stops    []*batch.Item
+	kept     map[*batch.Item]bool
+	outcomes []observe.Outcome
+	pointers []*batch.Item
 }
 
 func (w *work) build(owner broker.Owner, shares []batch.Share) {
@@ -45,6 +47,7 @@ func (w *work) reset(owner broker.Owner) {
 	*s = broker.Settlement{Owner: owner, Acks: s.Acks[:0], Steps: s.Steps[:0], Waits: s.Waits[:0], Forget: s.Forget[:0]}
 	w.items, w.stepItems, w.waitItems = w.items[:0], w.stepItems[:0], w.waitItems[:0]
 	w.releases, w.unfenced, w.stops = w.releases[:0], w.unfenced[:0], w.stops[:0]
+	w.evened = 0
 }
 
 // add puts an item where its action says. A lost lease takes the right to
@@ -92,10 +95,11 @@ const longIdle = 1_000_000_000 * time.Second
 // down already, an asked retry beside it evens that out: queueing must not cost
 // an attempt.
 func (w *work) release(it *batch.Item) {
-	if it.Delivery.Deliveries < recorded {
+	if it.Delivery.Deliveries < recorded || it.Exhausted {
 		w.releases = append(w.releases, it.Delivery.ID)
 		return
 	}
+	w.evened++
 	w.waitItems = append(w.waitItems, it)
 	w.settlement.Waits = append(w.settlement.Waits, broker.Wait{
 		ID: it.Delivery.ID, Timed: true, MinIdle: longIdle, Asked: true, Uncount: true, Error: it.Past,
