@@ -96,6 +96,7 @@ func (n *session) newSweeper(d *reader.Dispatcher) *reader.Sweeper {
 		Restore: s.restore, Fatal: s.fail, Event: s.event,
 	}
 	w.Init()
+	w.Unclaimed = s.minIdle == 0
 	if c := s.spec.Claim; c != nil {
 		w.MinIdle = c.MinIdle
 		w.Bodies = s.engine.features.Features.DeletedIDs

@@ -95,6 +95,10 @@ func (r *Reader) read(ctx context.Context, n int) ([]broker.Delivery, error) {
 	if !r.fresh && r.Clock.Now().UnixNano() >= r.claimAt.Load() {
 		req.MinIdle = r.MinIdle
 	}
+	if r.fresh {
+		// More may be waiting to be claimed: no time is lost over new ones.
+		req.Block = 0
+	}
 	if r.Reading != nil {
 		r.Reading()
 		r.Reading = nil

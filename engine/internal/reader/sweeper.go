@@ -50,6 +50,8 @@ type Sweeper struct {
 	// MinIdle and Every drive XAUTOCLAIM; a zero Every means not at all.
 	MinIdle time.Duration
 	Every   time.Duration
+	// Unclaimed: nobody claims in the group.
+	Unclaimed bool
 	// Bodies: the server can drop pending entries without a body.
 	Bodies bool
 	// Predecessors is the common first part of the names of earlier holders of
@@ -63,6 +65,8 @@ type Sweeper struct {
 
 	alarm   *alarm
 	claimAt atomic.Int64
+	// failed: a sweep of this round did not go through.
+	failed  bool
 	cursor  broker.ID
 	rubbish broker.ID
 }
@@ -86,10 +90,14 @@ func (s *Sweeper) Caution(d time.Duration) { s.claimAt.Store(s.Clock.Now().Add(d
 
 // Run sweeps until ctx is done.
 func (s *Sweeper) Run(ctx context.Context) {
-	s.try(ctx, s.inherit)
+	inherited := false
+	backoff := &retry.Backoff{Min: 100 * time.Millisecond, Max: 2 * time.Second}
 	nextClaim, nextJanitor := s.Clock.Now(), s.Clock.Now().Add(janitorEvery)
 	defer s.alarm.stop()
 	for ctx.Err() == nil {
+		if !inherited {
+			inherited = s.try(ctx, s.inherit)
+		}
 		now := s.Clock.Now()
 		s.try(ctx, s.due)
 		if s.Every > 0 && !now.Before(nextClaim) {
@@ -101,7 +109,17 @@ func (s *Sweeper) Run(ctx context.Context) {
 		if !now.Before(nextJanitor) {
 			s.try(ctx, s.clean)
 			nextJanitor = now.Add(janitorEvery)
+			s.lookAgain()
+			inherited = false
+			s.alarm.poke()
 		}
+		if s.failed {
+			// It is tried again soon, but never in a loop that spins.
+			s.failed = false
+			s.alarm.sleep(ctx, backoff.Next())
+			continue
+		}
+		backoff.Reset()
 		s.alarm.sleep(ctx, s.until(nextClaim, nextJanitor))
 	}
 }
@@ -119,12 +137,12 @@ func (s *Sweeper) until(nextClaim, nextJanitor time.Time) time.Duration {
 	return max(d, time.Millisecond)
 }
 
-// try runs one sweep; errors are left to the next one, since nothing is lost by
-// an entry that waits longer. The reader tells of a server that is away.
-func (s *Sweeper) try(ctx context.Context, sweep func(context.Context) error) {
+// try runs one sweep and reports whether it went through. Errors are left to
+// the next one, since nothing is lost by an entry that waits longer.
+func (s *Sweeper) try(ctx context.Context, sweep func(context.Context) error) bool {
 	err := sweep(ctx)
 	if err == nil || ctx.Err() != nil {
-		return
+		return true
 	}
 	s.Dispatch.Orphaned()
 	if errors.Is(err, broker.ErrNoGroup) {
@@ -137,7 +155,17 @@ func (s *Sweeper) try(ctx context.Context, sweep func(context.Context) error) {
 	case ctx.Err() == nil:
 		s.Fatal(err)
 	}
-	_ = s.Server.Wait(ctx, retry.NewBackoff())
+	s.failed = true
+	return false
+}
+
+// lookAgain has the reader look for entries that were delivered to this
+// consumer without arriving: a server may serve a read whose connection is dead
+// already. Where somebody claims, a claim finds them.
+func (s *Sweeper) lookAgain() {
+	if s.Unclaimed {
+		s.Dispatch.Orphaned()
+	}
 }
 
 // free waits until there is room and returns how much.
