@@ -1,7 +1,6 @@
 package engine_test
 
 import (
-	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -41,13 +40,20 @@ func TestWhatAPredecessorLeftIsTakenOverThoughTheServerFailsAtFirst(t *testing.T
 	expect(t, "pending", b.pending(), nil)
 }
 
-// A stalled process still reads under its old name after its slot was lost, or
+// once asks for a retry the first time and is done the second.
+func once(d *sandbox.Delivery) outcome.Outcome {
+	if d.Deliveries == 0 {
+		return outcome.Outcome{Kind: outcome.Retry, After: time.Second, HasAfter: true}
+	}
+	return ack(d)
+}
+
+// A stalled process still reads under its old name after its slot was lost, and
 // hands back under it what it had not started. Nobody claims here, so only the
 // slot's holder can find that.
-func TestWhatALateReadOfAPredecessorLeavesIsFound(t *testing.T) {
-	b := newBench(t, memory.Options{}, ack, noClaim)
-	old := broker.Owner{Stream: "in", Group: "g", Consumer: holder}
-	leaveBehind(t, b, old)
+func TestWhatAPredecessorLeavesLateIsFound(t *testing.T) {
+	b := newBench(t, memory.Options{}, once, noClaim)
+	leaveBehind(t, b, holder)
 	b.advance(2 * time.Minute)
 	expect(t, "pending", b.pending(), nil)
 }
@@ -55,63 +61,28 @@ func TestWhatALateReadOfAPredecessorLeavesIsFound(t *testing.T) {
 // A server may serve a read whose connection is dead already, after this
 // consumer looked for what such reads left.
 func TestWhatWasDeliveredToADeadConnectionIsFound(t *testing.T) {
-	b := newBench(t, memory.Options{}, ack, noClaim)
-	consumer := b.engine.Snapshot().Subscriptions[0].Consumer
-	leaveBehind(t, b, broker.Owner{Stream: "in", Group: "g", Consumer: consumer})
+	b := newBench(t, memory.Options{}, once, noClaim)
+	leaveBehind(t, b, b.engine.Snapshot().Subscriptions[0].Consumer)
 	b.advance(2 * time.Minute)
 	expect(t, "pending", b.pending(), nil)
 }
 
-// leaveBehind adds an entry that is delivered to the owner and to nobody else.
-func leaveBehind(t *testing.T, b *bench, o broker.Owner) {
+// leaveBehind leaves an entry pending under a consumer, and nobody here knows
+// of it.
+func leaveBehind(t *testing.T, b *bench, consumer string) {
 	t.Helper()
-	done := make(chan []broker.Delivery)
-	go func() {
-		// Reads that wait are served in turn: the engine's own came first.
-		ds, err := b.broker.Read(t.Context(), broker.ReadRequest{Owner: o, Count: 10, Block: time.Hour})
-		if err != nil {
-			t.Error(err)
-		}
-		done <- ds
-	}()
-	for b.broker.Blocked() < 2 {
-		time.Sleep(time.Millisecond)
-	}
-	for n := 0; ; n++ {
-		add(t, b.broker, "in", fmt.Sprintf(`{"n":%d}`, n))
-		select {
-		case ds := <-done:
-			if len(ds) == 0 {
-				t.Fatal("nothing was delivered")
-			}
-			b.settle()
-			return
-		case <-time.After(10 * time.Millisecond):
+	ids := []broker.ID{b.publish(`{}`)}
+	move := func(from, to string) {
+		t.Helper()
+		taken, err := b.broker.TakeOver(t.Context(), broker.Owner{Stream: "in", Group: "g", Consumer: to}, from, ids)
+		if err != nil || len(taken.Deliveries) != 1 {
+			t.Fatal(taken, err)
 		}
 	}
-}
-
-// While a backlog keeps the window full, what waits for its time must still get
-// its turn.
-func TestRetriesAreNotStarvedByABacklog(t *testing.T) {
-	var retried atomic.Int64
-	var b *bench
-	handle := func(d *sandbox.Delivery) outcome.Outcome {
-		if d.Body.Get("retry") == nil {
-			return ack(d)
-		}
-		if d.Deliveries == 0 {
-			return outcome.Outcome{Kind: outcome.Retry, After: time.Second, HasAfter: true}
-		}
-		retried.Store(int64(d.Now.Sub(epoch)))
-		return ack(d)
-	}
-	b = newBench(t, memory.Options{}, handle, noClaim)
-	b.publish(`{"retry":1}`)
-	b.advance(3 * time.Second)
-	if got := time.Duration(retried.Load()); got != time.Second {
-		t.Errorf("run again at %v, want 1s", got)
-	}
+	own := b.engine.Snapshot().Subscriptions[0].Consumer
+	move(own, "elsewhere") // while it waits for its time here
+	b.advance(5 * time.Second)
+	move("elsewhere", consumer)
 }
 
 // A claimed page and a page of new entries take turns; where nothing is new,
