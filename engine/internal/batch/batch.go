@@ -15,6 +15,8 @@ type Batch struct {
 	Arena value.Arena
 	// Order lists the items lane by lane; shares are pieces of it.
 	Order []int32
+	// Swept: a sweep brought it and not a read.
+	Swept bool
 
 	open atomic.Int32
 }
@@ -64,7 +66,7 @@ func Put(b *Batch) {
 		return
 	}
 	clear(b.Items)
-	b.Items = b.Items[:0]
+	b.Items, b.Swept = b.Items[:0], false
 	b.Arena.Reset()
 	pool.Put(b)
 }

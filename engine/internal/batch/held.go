@@ -15,6 +15,8 @@ type Held struct {
 	mu      sync.Mutex
 	batches []*Batch
 	count   int
+	// swept is how many of them sweeps brought.
+	swept int
 	// changed is made when somebody waits and closed at the next settlement.
 	changed chan struct{}
 }
@@ -28,7 +30,7 @@ func (h *Held) Add(b *Batch) {
 	defer h.mu.Unlock()
 	b.Open()
 	h.batches = append(h.batches, b)
-	h.count += len(b.Items)
+	h.add(b, len(b.Items))
 }
 
 // Settled marks the items as no longer held. The batch is given back when they
@@ -38,7 +40,7 @@ func (h *Held) Settled(b *Batch, items []*Item) {
 	for _, it := range items {
 		it.SetState(Settled)
 	}
-	h.count -= len(items)
+	h.add(b, -len(items))
 	last := b.Done(len(items))
 	if last {
 		i := slices.Index(h.batches, b)
@@ -52,6 +54,21 @@ func (h *Held) Settled(b *Batch, items []*Item) {
 	if last {
 		Put(b)
 	}
+}
+
+// add counts n more items of a batch, or fewer.
+func (h *Held) add(b *Batch, n int) {
+	h.count += n
+	if b.Swept {
+		h.swept += n
+	}
+}
+
+// Swept is how many of the held entries were brought by sweeps.
+func (h *Held) Swept() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.swept
 }
 
 // Count is how many entries are held.

@@ -58,6 +58,15 @@ type candidate struct {
 // error means that some are pending here without being worked on; Orphans
 // then reports true until they were swept up.
 func (d *Dispatcher) Dispatch(ctx context.Context, ds []broker.Delivery) error {
+	return d.dispatch(ctx, ds, false)
+}
+
+// Sweep is Dispatch for what a sweep brought.
+func (d *Dispatcher) Sweep(ctx context.Context, ds []broker.Delivery) error {
+	return d.dispatch(ctx, ds, true)
+}
+
+func (d *Dispatcher) dispatch(ctx context.Context, ds []broker.Delivery, swept bool) error {
 	if len(ds) == 0 {
 		return nil
 	}
@@ -65,6 +74,7 @@ func (d *Dispatcher) Dispatch(ctx context.Context, ds []broker.Delivery) error {
 	defer d.mu.Unlock()
 	if !slices.ContainsFunc(ds, unusual) {
 		b := batch.Get(len(ds))
+		b.Swept = swept
 		for i := range ds {
 			b.Grow().Delivery = ds[i]
 		}
@@ -78,6 +88,7 @@ func (d *Dispatcher) Dispatch(ctx context.Context, ds []broker.Delivery) error {
 	}
 	slices.SortFunc(run, func(a, b candidate) int { return a.delivery.ID.Compare(b.delivery.ID) })
 	b := batch.Get(len(run))
+	b.Swept = swept
 	for i := range run {
 		it := b.Grow()
 		it.Delivery, it.Used = run[i].delivery, run[i].used

@@ -45,7 +45,8 @@ type Sweeper struct {
 	Held     *batch.Held
 	Parked   *retry.Parked
 	Dispatch *Dispatcher
-	// Room is how many entries may be held because of sweeps.
+	// Room is how many entries may be held because of sweeps. What reads brought
+	// does not count: a reader with a backlog keeps its window full.
 	Room int
 	// MinIdle and Every drive XAUTOCLAIM; a zero Every means not at all.
 	MinIdle time.Duration
@@ -172,7 +173,7 @@ func (s *Sweeper) lookAgain() {
 func (s *Sweeper) free(ctx context.Context) (int, error) {
 	for {
 		changed := s.Held.Changed()
-		if n := s.Room - s.Held.Count(); n > 0 {
+		if n := s.Room - s.Held.Swept(); n > 0 {
 			return min(n, page), nil
 		}
 		select {
@@ -213,7 +214,7 @@ func (s *Sweeper) take(ctx context.Context, from string, ids []broker.ID) error 
 		return err
 	}
 	s.Dispatch.BodiesGone(taken.Deleted)
-	return s.Dispatch.Dispatch(ctx, taken.Deliveries)
+	return s.Dispatch.Sweep(ctx, taken.Deliveries)
 }
 
 // inherit takes over what earlier holders of the slot left pending. They are
@@ -296,7 +297,7 @@ func (s *Sweeper) autoClaim(ctx context.Context) error {
 		}
 		s.cursor = res.Next
 		s.Dispatch.BodiesGone(res.Deleted)
-		if err := s.Dispatch.Dispatch(ctx, res.Deliveries); err != nil {
+		if err := s.Dispatch.Sweep(ctx, res.Deliveries); err != nil {
 			return err
 		}
 		if s.cursor.IsZero() {

@@ -1,0 +1,204 @@
+package reader
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"pipeline/engine/broker"
+	"pipeline/engine/broker/memory"
+	"pipeline/engine/clock"
+	"pipeline/engine/internal/batch"
+	"pipeline/engine/internal/health"
+	"pipeline/engine/internal/lane"
+	"pipeline/engine/internal/retry"
+	"pipeline/engine/observe"
+)
+
+const (
+	stream  = "s"
+	group   = "g"
+	minIdle = 30 * time.Second
+)
+
+var (
+	me     = broker.Owner{Stream: stream, Group: group, Consumer: "c-host-0.me"}
+	before = broker.Owner{Stream: stream, Group: group, Consumer: "c-host-0.before"}
+)
+
+// scene is a dispatcher and a sweeper on a memory broker, with one lane that
+// only notes what comes to it.
+type scene struct {
+	t        *testing.T
+	clock    *clock.Virtual
+	broker   *memory.Broker
+	held     *batch.Held
+	parked   *retry.Parked
+	dispatch *Dispatcher
+	sweeper  *Sweeper
+	lane     *noter
+	events   []observe.Event
+	fatal    []error
+}
+
+// noter is a worker that runs nothing: it gives every entry to a channel.
+type noter struct{ ran chan *batch.Item }
+
+func (n *noter) Run(_ context.Context, it *batch.Item) bool {
+	n.ran <- it
+	return true
+}
+
+func (n *noter) Close() {}
+
+func newScene(t *testing.T, o memory.Options) *scene {
+	s := &scene{t: t, clock: clock.NewVirtual(time.UnixMilli(1_700_000_000_000)), held: batch.NewHeld(), parked: retry.NewParked()}
+	s.broker = memory.New(s.clock, o)
+	s.lane = &noter{ran: make(chan *batch.Item, 1000)}
+	out := make(chan batch.Share, 1000)
+	var draining atomic.Bool
+	worker := lane.New(s.clock, s.lane, out, &draining)
+	event := func(e observe.Event) { s.events = append(s.events, e) }
+	s.dispatch = &Dispatcher{
+		Broker: s.broker, Owner: me, Clock: s.clock, Held: s.held, Parked: s.parked, MinIdle: minIdle, MaxAttempts: 3,
+		Lanes: []*lane.Lane{worker}, Prepare: func(*batch.Batch) {}, Event: event,
+	}
+	s.sweeper = &Sweeper{
+		Broker: s.broker, Owner: me, Clock: s.clock, Server: health.New(s.clock, event), Held: s.held, Parked: s.parked,
+		Dispatch: s.dispatch, Room: 10, Predecessors: "c-host-0.", Siblings: "c-",
+		Restore: func(context.Context) error { return nil }, Fatal: func(err error) { s.fatal = append(s.fatal, err) }, Event: event,
+	}
+	s.sweeper.Init()
+	var running sync.WaitGroup
+	running.Go(func() { worker.Run(context.Background()) })
+	t.Cleanup(func() {
+		s.sweeper.alarm.stop()
+		worker.Close()
+		running.Wait()
+		_ = s.broker.Close()
+	})
+	if _, err := s.broker.CreateGroup(t.Context(), stream, group, "0"); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// deliver adds n entries and delivers them to a consumer.
+func (s *scene) deliver(o broker.Owner, n int) []broker.Delivery {
+	s.t.Helper()
+	adds := slices.Repeat([]broker.Add{{Stream: stream, Fields: []broker.Field{{Name: "a", Value: "b"}}}}, n)
+	if _, err := s.broker.Add(s.t.Context(), adds); err != nil {
+		s.t.Fatal(err)
+	}
+	ds, err := s.broker.Read(s.t.Context(), broker.ReadRequest{Owner: o, Count: n})
+	if err != nil || len(ds) != n {
+		s.t.Fatal(ds, err)
+	}
+	return ds
+}
+
+// again delivers entries to a consumer once more.
+func (s *scene) again(o broker.Owner, from string, ids ...broker.ID) []broker.Delivery {
+	s.t.Helper()
+	taken, err := s.broker.TakeOver(s.t.Context(), o, from, ids)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return taken.Deliveries
+}
+
+// ran are the ids of the next n entries that come to the lane.
+func (s *scene) ran(n int) []broker.ID {
+	s.t.Helper()
+	var got []broker.ID
+	for range n {
+		select {
+		case it := <-s.lane.ran:
+			got = append(got, it.Delivery.ID)
+		case <-time.After(10 * time.Second):
+			s.t.Fatalf("%d of %d entries came to the lane: %v", len(got), n, got)
+		}
+	}
+	return got
+}
+
+// still sees to it that nothing more has come to the lane.
+func (s *scene) still() {
+	s.t.Helper()
+	if n := len(s.lane.ran); n != 0 {
+		s.t.Fatalf("%d more entries came to the lane", n)
+	}
+}
+
+func (s *scene) pending() []broker.Pending {
+	s.t.Helper()
+	ps, err := s.broker.Pending(s.t.Context(), stream, group, "", broker.ID{}, 1000)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return ps
+}
+
+func (s *scene) eventNames() []observe.EventName {
+	var names []observe.EventName
+	for _, e := range s.events {
+		names = append(names, e.Name)
+	}
+	return names
+}
+
+func idsOf(ds []broker.Delivery) []broker.ID {
+	ids := make([]broker.ID, len(ds))
+	for i := range ds {
+		ids[i] = ds[i].ID
+	}
+	return ids
+}
+
+func equal[T comparable](t *testing.T, what string, got, want []T) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}
+
+// Reads keep more entries in hand than a sweep may bring, for as long as there
+// is a backlog. What waits for its time must not wait for the end of that.
+func TestWhatIsDueIsTakenHoweverMuchTheReaderHolds(t *testing.T) {
+	s := newScene(t, memory.Options{})
+	waiting := s.deliver(me, 3)
+	backlog := s.deliver(me, 40)
+	if err := s.dispatch.Dispatch(t.Context(), backlog); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "the backlog", s.ran(40), idsOf(backlog))
+	for _, d := range waiting {
+		s.parked.Add(d.ID, s.clock.Now())
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	if err := s.sweeper.due(ctx); err != nil {
+		t.Fatalf("due entries wait behind %d held ones: %v", s.held.Count(), err)
+	}
+	equal(t, "what was due", s.ran(3), idsOf(waiting))
+}
+
+func TestSweepsBringNoMoreThanTheirRoom(t *testing.T) {
+	s := newScene(t, memory.Options{})
+	left := s.deliver(before, 25)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- s.sweeper.inherit(ctx) }()
+	equal(t, "the first ones", s.ran(10), idsOf(left[:10]))
+	s.still()
+	if n := s.held.Count(); n != 10 {
+		t.Errorf("%d held, want 10", n)
+	}
+	cancel()
+	if err := <-done; err == nil {
+		t.Error("a sweep without room ended before its context")
+	}
+}
