@@ -72,16 +72,21 @@ func (s *Server) Down() bool {
 }
 
 // Wait waits before the next attempt: as long as the backoff says, or until
-// somebody reached the server again.
+// somebody reached the server again, unless that cut the last wait short too.
 func (s *Server) Wait(ctx context.Context, b *retry.Backoff) error {
 	s.mu.Lock()
 	back := s.back
 	s.mu.Unlock()
+	if b.Cut {
+		back = nil
+	}
+	b.Cut = false
 	t := s.clock.NewTimer(b.Next())
 	defer t.Stop()
 	select {
 	case <-t.C():
 	case <-back:
+		b.Cut = true
 	case <-ctx.Done():
 		return ctx.Err()
 	}
