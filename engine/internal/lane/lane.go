@@ -24,7 +24,7 @@ type Runner interface {
 }
 
 // Flush is how long a finished item may wait for the rest of its share before
-// it is handed on. Short enough that an acknowledgement is never late, long
+// it is handed on, however long the item behind it runs. Short enough that an acknowledgement is never late, long
 // enough that quick handlers settle in large batches.
 const Flush = 2 * time.Millisecond
 
@@ -46,6 +46,15 @@ type Lane struct {
 	cancel  context.CancelFunc
 	// call is the context of the calls; the lane's own goroutine uses it.
 	call context.Context
+
+	// timer hands on what is finished while an entry runs.
+	timer clock.Timer
+	// pending guards what of the share is finished and not handed on: its
+	// places from from to before done. armed: the timer is set.
+	pending    sync.Mutex
+	share      batch.Share
+	from, done int
+	armed      bool
 }
 
 // New returns a lane that hands finished shares to out. Once draining is true
@@ -81,13 +90,15 @@ func (l *Lane) now(id broker.ID) {
 // entries stay pending.
 func (l *Lane) Run(ctx context.Context) {
 	defer l.runner.Close()
+	l.timer = l.clock.AfterFunc(time.Hour, l.flush)
+	l.timer.Stop()
+	defer l.timer.Stop()
 	for s := range l.in {
 		l.work(ctx, s)
 	}
 }
 
 func (l *Lane) work(ctx context.Context, s batch.Share) {
-	from, flushed := 0, l.clock.Now()
 	l.renew(ctx)
 	for i := range s.Len() {
 		it := s.At(i)
@@ -96,13 +107,55 @@ func (l *Lane) work(ctx context.Context, s batch.Share) {
 			l.renew(ctx)
 		}
 		it.SetState(batch.Finished)
-		if now := l.clock.Now(); now.Sub(flushed) >= Flush && i+1 < s.Len() {
-			l.out <- batch.Share{Batch: s.Batch, Index: s.Index[from : i+1]}
-			from, flushed = i+1, now
+		if i+1 < s.Len() {
+			l.finished(s, i+1)
 		}
 	}
 	l.cancel()
-	l.out <- batch.Share{Batch: s.Batch, Index: s.Index[from:]}
+	l.out <- l.rest(s)
+}
+
+// finished notes that n items of the share are finished.
+func (l *Lane) finished(s batch.Share, n int) {
+	l.pending.Lock()
+	defer l.pending.Unlock()
+	l.share, l.done = s, n
+	if !l.armed {
+		l.armed = true
+		l.timer.Reset(Flush)
+	}
+}
+
+// flush hands on what is finished, if the settler has room: it is called by the
+// clock and must not wait.
+func (l *Lane) flush() {
+	l.pending.Lock()
+	defer l.pending.Unlock()
+	l.armed = false
+	if l.from == l.done {
+		return
+	}
+	select {
+	case l.out <- batch.Share{Batch: l.share.Batch, Index: l.share.Index[l.from:l.done]}:
+		l.from = l.done
+	default:
+		l.armed = true
+		l.timer.Reset(Flush)
+	}
+}
+
+// rest is what of a share that is finished was not handed on: its last item at
+// least. The timer has nothing to hand on any more.
+func (l *Lane) rest(s batch.Share) batch.Share {
+	l.pending.Lock()
+	defer l.pending.Unlock()
+	from := l.from
+	l.share, l.from, l.done = batch.Share{}, 0, 0
+	if l.armed {
+		l.armed = false
+		l.timer.Stop()
+	}
+	return batch.Share{Batch: s.Batch, Index: s.Index[from:]}
 }
 
 // renew makes a new context for the calls to come. One serves many calls:

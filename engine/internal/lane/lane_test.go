@@ -94,8 +94,60 @@ func TestWhatIsFinishedDoesNotWaitForSlowEntriesBehindIt(t *testing.T) {
 		}
 		return true
 	}
-	if got := b.run(t.Context()); !slices.Equal(got, []int{2, 2}) {
-		t.Errorf("handed on %v, want two shares of 2", got)
+	if got := b.run(t.Context()); !slices.Equal(got, []int{1, 3}) {
+		t.Errorf("handed on %v, want the first, then the other 3", got)
+	}
+}
+
+func TestWhatIsFinishedDoesNotWaitForTheEntryThatRunsBehindIt(t *testing.T) {
+	b := newBench(2)
+	b.runner.body = func(_ context.Context, it *batch.Item) bool {
+		if it.Delivery.ID == id(1) {
+			return true
+		}
+		b.clock.Advance(lane.Flush)
+		select {
+		case s := <-b.out:
+			if s.Len() != 1 || s.At(0).Delivery.ID != id(1) {
+				t.Errorf("%d entries were handed on, want the first", s.Len())
+			}
+		default:
+			t.Error("the first entry waits for the end of the second")
+		}
+		return true
+	}
+	if got := b.run(t.Context()); !slices.Equal(got, []int{1}) {
+		t.Errorf("handed on %v at the end, want the second", got)
+	}
+}
+
+func TestWhatTheSettlerHasNoRoomForIsHandedOnLater(t *testing.T) {
+	b := newBench(3)
+	full := make(chan batch.Share) // takes nothing by itself
+	b.lane = lane.New(b.clock, b.runner, full, &b.draining)
+	b.runner.body = func(context.Context, *batch.Item) bool {
+		b.clock.Advance(lane.Flush) // finds no room, and must not wait for it
+		return true
+	}
+	var sizes []int
+	taken := make(chan struct{})
+	go func() {
+		defer close(taken)
+		for s := range full {
+			sizes = append(sizes, s.Len())
+		}
+	}()
+	b.batch.Split(1, 0, func(_ int, s batch.Share) { b.lane.Send(s) })
+	b.lane.Close()
+	b.lane.Run(t.Context())
+	close(full)
+	<-taken
+	total := 0
+	for _, n := range sizes {
+		total += n
+	}
+	if total != 3 {
+		t.Errorf("handed on %v, want 3 in all", sizes)
 	}
 }
 
