@@ -115,6 +115,17 @@ func (r *Reader) read(ctx context.Context, n int) ([]broker.Delivery, error) {
 }
 
 func (r *Reader) dispatch(ctx context.Context, ds []broker.Delivery) error {
+	r.measure(ds)
+	return r.Dispatch.Dispatch(ctx, ds)
+}
+
+// measure remembers how large entries are. The memory of a large one fades with
+// what is read after it, not with time: what comes after a pause may be as large.
+func (r *Reader) measure(ds []broker.Delivery) {
+	if len(ds) == 0 {
+		return
+	}
+	r.largest -= r.largest / 16
 	for i := range ds {
 		size := 0
 		for _, f := range ds[i].Fields {
@@ -122,16 +133,11 @@ func (r *Reader) dispatch(ctx context.Context, ds []broker.Delivery) error {
 		}
 		r.largest = max(r.largest, size)
 	}
-	return r.Dispatch.Dispatch(ctx, ds)
 }
 
 // limit is how many entries to ask for, so that a read of entries as large as
-// the largest recent one fits. The memory of it fades.
-func (r *Reader) limit() int {
-	n := max(1, min(r.Batch, maxReadBytes/max(1, r.largest)))
-	r.largest -= r.largest / 16
-	return n
-}
+// the largest recent one fits.
+func (r *Reader) limit() int { return max(1, min(r.Batch, maxReadBytes/max(1, r.largest))) }
 
 // recover does what an error asks for and returns the errors that do not pass.
 func (r *Reader) recover(ctx context.Context, err error, backoff *retry.Backoff) error {

@@ -40,6 +40,7 @@ type scene struct {
 	dispatch *Dispatcher
 	sweeper  *Sweeper
 	lane     *noter
+	out      chan batch.Share
 	events   []observe.Event
 	fatal    []error
 }
@@ -58,9 +59,9 @@ func newScene(t *testing.T, o memory.Options) *scene {
 	s := &scene{t: t, clock: clock.NewVirtual(time.UnixMilli(1_700_000_000_000)), held: batch.NewHeld(), parked: retry.NewParked()}
 	s.broker = memory.New(s.clock, o)
 	s.lane = &noter{ran: make(chan *batch.Item, 1000)}
-	out := make(chan batch.Share, 1000)
+	s.out = make(chan batch.Share, 1000)
 	var draining atomic.Bool
-	worker := lane.New(s.clock, s.lane, out, &draining)
+	worker := lane.New(s.clock, s.lane, s.out, &draining)
 	event := func(e observe.Event) { s.events = append(s.events, e) }
 	s.dispatch = &Dispatcher{
 		Broker: s.broker, Owner: me, Clock: s.clock, Held: s.held, Parked: s.parked, MinIdle: minIdle, MaxAttempts: 3,
@@ -200,5 +201,136 @@ func TestSweepsBringNoMoreThanTheirRoom(t *testing.T) {
 	cancel()
 	if err := <-done; err == nil {
 		t.Error("a sweep without room ended before its context")
+	}
+}
+
+func TestAPauseDoesNotMakeTheReaderForgetHowLargeEntriesAre(t *testing.T) {
+	r := &Reader{Batch: 10_000, largest: 1 << 20}
+	if n := r.limit(); n > 16 {
+		t.Fatalf("asks for %d entries of 1 MiB", n)
+	}
+	for range 1000 { // reads that bring nothing, a second each
+		r.limit()
+	}
+	if n := r.limit(); n > 16 {
+		t.Errorf("after a pause it asks for %d entries that were 1 MiB each", n)
+	}
+	small := []broker.Delivery{{Entry: broker.Entry{Fields: []broker.Field{{Name: "a", Value: "b"}}}}}
+	for range 1000 {
+		r.measure(small)
+	}
+	if n := r.limit(); n != 10_000 {
+		t.Errorf("after many small ones it asks for %d, want 10000", n)
+	}
+}
+
+func TestWhatCannotBeTakenNowStaysParked(t *testing.T) {
+	s := newScene(t, memory.Options{})
+	ids := idsOf(s.deliver(me, 1))
+	s.parked.Add(ids[0], s.clock.Now())
+	s.fault("take over", memory.Effect{Err: broker.ErrUnavailable, Skip: true})
+	if err := s.sweeper.due(t.Context()); !broker.Transient(err) {
+		t.Fatalf("got %v", err)
+	}
+	if !s.parked.Contains(ids[0]) {
+		t.Fatal("it is forgotten")
+	}
+	s.broker.SetFault(nil)
+	s.clock.Advance(time.Second)
+	if err := s.sweeper.due(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "ran", s.ran(1), ids)
+}
+
+func TestOnlyConsumersOfTheSlotAreInherited(t *testing.T) {
+	s := newScene(t, memory.Options{})
+	mine := s.deliver(before, 2)
+	for _, name := range []string{"c-host-1.other", "c-host-01.other", "d-host-0.other", "c-host-0"} {
+		s.deliver(broker.Owner{Stream: stream, Group: group, Consumer: name}, 1)
+	}
+	if err := s.sweeper.inherit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "inherited", s.ran(2), idsOf(mine))
+	s.still()
+	infos, err := s.broker.ConsumerInfos(t.Context(), stream, group)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range infos {
+		if c.Name == before.Consumer {
+			t.Error("the predecessor's name is still there")
+		}
+	}
+	if len(infos) != 5 {
+		t.Errorf("consumers %+v, want the four others and this one", infos)
+	}
+}
+
+func TestClaimingFollowsTheCursorAndTellsOfMissingBodies(t *testing.T) {
+	s := newScene(t, memory.Options{Version: "7.0.15"})
+	s.sweeper.MinIdle, s.sweeper.Room = minIdle, 500
+	ids := idsOf(s.deliver(before, 250))
+	s.broker.DeleteEntries(stream, ids[7])
+	s.clock.Advance(minIdle)
+	if err := s.sweeper.autoClaim(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "claimed", s.ran(249), slices.Delete(slices.Clone(ids), 7, 8))
+	equal(t, "told", s.eventNames(), []observe.EventName{observe.EventBodyMissing})
+}
+
+func TestConsumersAreForgottenOnceTheyAreLongGoneAndHoldNothing(t *testing.T) {
+	s := newScene(t, memory.Options{})
+	s.deliver(broker.Owner{Stream: stream, Group: group, Consumer: "c-a-0.holds"}, 1)
+	for _, name := range []string{"c-a-0.old", "d-a-0.foreign"} {
+		if _, err := s.broker.Read(t.Context(), broker.ReadRequest{Owner: broker.Owner{Stream: stream, Group: group, Consumer: name}, Count: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.clock.Advance(forgotten)
+	if _, err := s.broker.Read(t.Context(), broker.ReadRequest{Owner: broker.Owner{Stream: stream, Group: group, Consumer: "c-b-0.young"}, Count: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.sweeper.removeForgotten(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	infos, err := s.broker.ConsumerInfos(t.Context(), stream, group)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, c := range infos {
+		names = append(names, c.Name)
+	}
+	slices.Sort(names)
+	equal(t, "consumers", names, []string{"c-a-0.holds", "c-b-0.young", "d-a-0.foreign"})
+}
+
+func TestALostGroupIsRestoredAndAnErrorThatDoesNotPassIsFatal(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		err      error
+		restored int
+		fatal    int
+	}{
+		{"lost group", broker.ErrNoGroup, 1, 0},
+		{"server away", broker.ErrUnavailable, 0, 0},
+		{"full", broker.ErrOutOfMemory, 0, 0},
+		{"no permission", broker.ErrNoPermission, 0, 1},
+		{"another type", broker.ErrWrongType, 0, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newScene(t, memory.Options{})
+			restored := 0
+			s.sweeper.Restore = func(context.Context) error { restored++; return nil }
+			if s.sweeper.try(t.Context(), func(context.Context) error { return &broker.Error{Op: "x", Kind: c.err} }) {
+				t.Error("a sweep that failed went through")
+			}
+			if restored != c.restored || len(s.fatal) != c.fatal || !s.dispatch.Orphans() {
+				t.Errorf("restored %d times, fatal %v", restored, s.fatal)
+			}
+		})
 	}
 }
