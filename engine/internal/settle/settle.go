@@ -253,12 +253,19 @@ func (s *Settler) judge(res broker.SettleResult) {
 	}
 }
 
+// stale tells of an outcome that was not written. Of an entry whose body is
+// known to be gone that is lost data: it will not come back for another attempt.
 func (s *Settler) stale(it *batch.Item) {
 	it.Outcome.Result = observe.ResultStale
-	s.Event(observe.Event{
+	ev := observe.Event{
 		Name: observe.EventStaleSettle, Level: sandbox.Warn, Count: 1,
-		Message: "entry " + it.Delivery.ID.String() + " belongs to another consumer by now; nothing was written",
-	})
+		Message: "entry " + it.Delivery.ID.String() + " is no longer pending here: another consumer has it, or it was settled or trimmed; nothing was written",
+	}
+	if it.Lease() == batch.BodyGone {
+		ev.Name, ev.Level = observe.EventBodyMissing, sandbox.Error
+		ev.Message = "entry " + it.Delivery.ID.String() + " was trimmed while it ran and cannot be tried again: " + it.Outcome.Error
+	}
+	s.Event(ev)
 }
 
 // report tells of what was written and forgets it, share by share; refused

@@ -234,6 +234,17 @@ func TestWhatWasTrimmedWhileItRanIsPublishedOnceWithoutAFence(t *testing.T) {
 	expect(t, "events", b.events, []observe.EventName{observe.EventBodyMissing})
 }
 
+func TestAFailedAttemptOfWhatWasTrimmedWhileItRanIsToldAsLostData(t *testing.T) {
+	b := newBench(t, batch.Wait)
+	b.item(1).SetLease(batch.BodyGone)
+	b.server.answer = func(_ int, s *broker.Settlement) (broker.SettleResult, error) {
+		return broker.SettleResult{Waits: []broker.Status{broker.NotOwned}}, nil
+	}
+	b.run()
+	expect(t, "observed", b.results(), []string{"1-0 stale"})
+	expect(t, "events", b.events, []observe.EventName{observe.EventBodyMissing})
+}
+
 func TestALostGroupMakesOutcomesStaleAndEndsNothing(t *testing.T) {
 	b := newBench(t, batch.Ack, batch.Step)
 	b.server.answer = func(int, *broker.Settlement) (broker.SettleResult, error) {
