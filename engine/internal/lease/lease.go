@@ -69,20 +69,31 @@ func (k *Keeper) Run(ctx context.Context) {
 	slotDue, entriesDue := began.Add(slotEvery), began.Add(k.MinIdle/3)
 	for clock.Sleep(ctx, k.Clock, every) == nil {
 		now := k.Clock.Now()
-		if !now.Before(slotDue) {
-			k.renewSlot(ctx)
-			slotDue = now.Add(slotEvery)
-		}
 		// Half a step early rather than one late: the two rhythms differ.
 		if k.MinIdle > 0 && now.Add(every/2).After(entriesDue) {
 			k.Renew(ctx)
 			entriesDue = now.Add(k.MinIdle / 3)
 		}
+		if !now.Before(slotDue) {
+			k.renewSlot(ctx)
+			slotDue = now.Add(slotEvery)
+		}
 	}
 }
 
+// answer is how long a renewal may take, so that one which hangs does not make
+// the next one late.
+func (k *Keeper) answer() time.Duration {
+	if k.MinIdle == 0 {
+		return k.Slot.TTL / 3
+	}
+	return max(k.MinIdle/3, time.Second)
+}
+
 func (k *Keeper) renewSlot(ctx context.Context) {
-	held, err := k.Broker.RenewSlot(ctx, k.Slot, k.Number)
+	call, cancel := context.WithTimeout(ctx, k.answer())
+	defer cancel()
+	held, err := k.Broker.RenewSlot(call, k.Slot, k.Number)
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
@@ -106,7 +117,7 @@ func (k *Keeper) Renew(ctx context.Context) {
 	k.ids = k.Held.IDs(k.ids[:0])
 	late := clock.Since(k.Clock, k.renewed) > 2*k.MinIdle/3
 	if len(k.ids) > 0 {
-		call, cancel := context.WithTimeout(ctx, max(k.MinIdle/3, time.Second))
+		call, cancel := context.WithTimeout(ctx, k.answer())
 		holdings, err := k.Broker.Renew(call, k.Owner, k.ids)
 		cancel()
 		if err != nil {

@@ -28,6 +28,7 @@ type server struct {
 	holding broker.Holding
 	err     error
 	slot    bool
+	hangs   bool
 	mu      sync.Mutex
 	renews  []time.Duration
 	slots   int
@@ -41,7 +42,11 @@ func (f *server) Renew(_ context.Context, _ broker.Owner, ids []broker.ID) ([]br
 	return slices.Repeat([]broker.Holding{f.holding}, len(ids)), f.err
 }
 
-func (f *server) RenewSlot(context.Context, broker.SlotRequest, int) (bool, error) {
+func (f *server) RenewSlot(ctx context.Context, _ broker.SlotRequest, _ int) (bool, error) {
+	if f.hangs {
+		<-ctx.Done()
+		return false, &broker.Error{Op: "renew slot", Kind: broker.ErrUnavailable}
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.slots++
@@ -97,6 +102,34 @@ func TestEntriesAreRenewedAtAThirdOfMinIdleAndTheSlotAtAThirdOfItsLease(t *testi
 	}
 	if b.server.slots < 17 || b.server.slots > 20 {
 		t.Errorf("the slot was renewed %d times within a minute, want about every three seconds", b.server.slots)
+	}
+}
+
+// The slot and the entries may be renewed over different connections, of which
+// one is dead: what is held must not be taken by others for that.
+func TestASlotRenewalWithoutAnAnswerDoesNotCostTheEntries(t *testing.T) {
+	b := newBench(3 * time.Second)
+	b.server.hangs = true
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { b.keeper.Run(ctx) })
+	defer running.Wait()
+	defer cancel()
+	limit := time.Now().Add(20 * time.Second)
+	for {
+		b.server.mu.Lock()
+		n := len(b.server.renews)
+		b.server.mu.Unlock()
+		if n >= 8 { // two renewals of the slot lie between
+			break
+		}
+		if time.Now().After(limit) {
+			t.Fatalf("%d renewals of entries: they wait for that of the slot", n)
+		}
+		if _, armed := b.clock.Next(); armed {
+			b.clock.Advance(100 * time.Millisecond)
+		}
+		runtime.Gosched()
 	}
 }
 
