@@ -24,8 +24,9 @@ type Runner interface {
 }
 
 // Flush is how long a finished item may wait for the rest of its share before
-// it is handed on, however long the item behind it runs. Short enough that an acknowledgement is never late, long
-// enough that quick handlers settle in large batches.
+// it is handed on, however long the item behind it runs. Short enough that an
+// acknowledgement is never late, long enough that quick handlers settle in
+// large batches.
 const Flush = 2 * time.Millisecond
 
 // queue is how many shares wait in a lane; what is read is bounded elsewhere.
@@ -49,8 +50,8 @@ type Lane struct {
 
 	// timer hands on what is finished while an entry runs.
 	timer clock.Timer
-	// pending guards what of the share is finished and not handed on: its
-	// places from from to before done. armed: the timer is set.
+	// pending guards what of the share is finished and not handed on: its places
+	// at from and up to done, without it. armed: the timer is set.
 	pending    sync.Mutex
 	share      batch.Share
 	from, done int
