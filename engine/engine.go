@@ -81,6 +81,9 @@ func New(cfg Config) (*Engine, error) {
 		}
 		e.subs = append(e.subs, sub)
 	}
+	if len(e.subs) == 0 {
+		close(e.ready)
+	}
 	return e, nil
 }
 

@@ -380,3 +380,14 @@ func TestWhatTheEngineDoesNotDoIsRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestAnEngineWithNothingToDoIsReadyAndEnds(t *testing.T) {
+	e, err := engine.New(engine.Config{Pipeline: &spec.Pipeline{}, Broker: memory.New(newClock(), memory.Options{}), Host: "h"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-e.Ready()
+	if err := e.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
