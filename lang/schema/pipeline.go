@@ -7,7 +7,7 @@ const since = "0.1.0"
 // Pipeline is the table: the top level of a pipeline file. It is shared and
 // must not be changed.
 var Pipeline = &Block{
-	Doc: "One file, or the *.hcl files of one directory, is one pipeline.",
+	Doc: "One file, or the `*.hcl` files of one directory, is one pipeline.",
 	Blocks: []*Block{
 		pipelineBlock, variableBlock, localsBlock, redisBlock, memoryBlock,
 		streamBlock, handlerBlock, retryBlock, groupBlock,
@@ -22,35 +22,79 @@ var pipelineBlock = &Block{
 	Synonyms: []string{"service", "app", "config", "settings", "terraform", "job"},
 	Doc:      "The pipeline as a whole. Exactly one file declares it.",
 	Since:    since,
+	Example: `pipeline "payments" {
+  version       = "0.1.0"
+  language      = 1
+  drain_timeout = "20s"
+}`,
 	Args: []*Arg{
-		{Name: "version", Kind: String, Doc: "Version of the pipeline, written to dead letters.", Since: since},
-		{Name: "language", Kind: Integer, Default: "1", Allowed: []string{"1"}, Synonyms: []string{"edition", "schema_version", "required_version"},
-			Doc: "Edition of the language.", Since: since},
-		{Name: "drain_timeout", Kind: Duration, Default: "20s", Min: "0s", Max: "1h", Synonyms: []string{"shutdown_timeout", "grace_period", "stop_timeout"},
-			Doc: "How long running handlers may take to finish once the pipeline is asked to stop.", Since: since},
+		{
+			Name: "version", Kind: String, DefaultDoc: "none", Example: `"1.4.2"`,
+			Doc: "Version of your pipeline. It is logged at the start and written to every dead letter, so that one can tell which code gave up on an entry.", Since: since,
+		},
+		{
+			Name: "language", Kind: Integer, Default: "1", Allowed: []string{"1"}, Synonyms: []string{"edition", "schema_version", "required_version"}, Example: `1`,
+			Doc: "Edition of the language that the file is written in. There is one.", Since: since,
+		},
+		{
+			Name: "drain_timeout", Kind: Duration, Default: "20s", Min: "0s", Max: "1h", Synonyms: []string{"shutdown_timeout", "grace_period", "stop_timeout"}, Example: `"45s"`,
+			Doc: "How long running handlers may take to finish once the pipeline is asked to stop. What is not settled by then stays pending. Keep it below the time after which your supervisor kills, and above every `block`.", Since: since,
+		},
 	},
 }
 
 var variableBlock = &Block{
 	Name:     "variable",
-	Labels:   []Label{{Name: "name", Doc: "The name in var.NAME."}},
+	Labels:   []Label{{Name: "name", Doc: "The name in `var.NAME`."}},
 	Synonyms: []string{"var", "param", "parameter", "input"},
-	Doc:      "A value given from outside: --var, --var-file, PIPELINE_VAR_name, or the default.",
+	Doc:      "A value given from outside: by `--var`, `--var-file`, `PIPELINE_VAR_name`, or the default.",
 	Since:    since,
+	Example: `variable "workers" {
+  type        = number
+  default     = 8
+  description = "Payments handled at once."
+
+  validation {
+    condition     = var.workers >= 1
+    error_message = "workers is at least 1."
+  }
+}`,
 	Args: []*Arg{
-		{Name: "type", Kind: Type, Default: "any", Doc: "Type that a value is converted to.", Since: since},
-		{Name: "default", Kind: Any, DefaultDoc: "none: the variable must be set", Synonyms: []string{"value", "default_value", "fallback"}, Doc: "Value when none is given. Only here may env() be called.", Since: since},
-		{Name: "description", Kind: String, Synonyms: []string{"doc", "help"}, Doc: "What the variable is for.", Since: since},
-		{Name: "sensitive", Kind: Bool, Default: "false", Synonyms: []string{"secret"}, Doc: "The value is shown nowhere.", Since: since},
+		{
+			Name: "type", Kind: Type, Default: "any", Example: `list(string)`,
+			Doc: "Type that a value is converted to. A value that cannot be is an error.", Since: since,
+		},
+		{
+			Name: "default", Kind: Any, DefaultDoc: "none: the variable must be set", Synonyms: []string{"value", "default_value", "fallback"}, Example: `env("REDIS_URL", "redis://localhost:6379")`,
+			Doc: "Value when none is given. Only here may `env()` be called.", Since: since,
+		},
+		{
+			Name: "description", Kind: String, DefaultDoc: "none", Synonyms: []string{"doc", "help"}, Example: `"Server that holds the streams."`,
+			Doc: "What the variable is for.", Since: since,
+		},
+		{
+			Name: "sensitive", Kind: Bool, Default: "false", Synonyms: []string{"secret"}, Example: `true`,
+			Doc: "Never show the value. It can then be used in `url`, `username` and `password` only.", Since: since,
+		},
 	},
 	Blocks: []*Block{{
 		Name:     "validation",
 		Synonyms: []string{"validate", "check"},
-		Doc:      "A rule that the value must meet.",
+		Doc:      "A rule that the value must meet. There may be several.",
 		Since:    since,
+		Example: `validation {
+  condition     = contains(["SE", "NO"], var.home)
+  error_message = "home is SE or NO."
+}`,
 		Args: []*Arg{
-			{Name: "condition", Kind: Condition, Required: true, Synonyms: []string{"when", "rule"}, Doc: "Must be true; var.NAME is the value.", Since: since},
-			{Name: "error_message", Kind: String, Required: true, Synonyms: []string{"message", "error"}, Doc: "What is said otherwise.", Since: since},
+			{
+				Name: "condition", Kind: Condition, Required: true, Synonyms: []string{"when", "rule"}, Example: `var.workers >= 1`,
+				Doc: "Must be true. `var.NAME` is the value, after its conversion; other variables cannot be named.", Since: since,
+			},
+			{
+				Name: "error_message", Kind: String, Required: true, Synonyms: []string{"message", "error"}, Example: `"workers is at least 1."`,
+				Doc: "What is said when it is not.", Since: since,
+			},
 		},
 	}},
 }
@@ -59,57 +103,10 @@ var localsBlock = &Block{
 	Name:     "locals",
 	Free:     true,
 	Synonyms: []string{"local", "let", "vars"},
-	Doc:      "Named values, used as local.NAME, in any order.",
+	Doc:      "Named values, used as `local.NAME`. They may name variables and each other in any order; a circle is an error. Every argument is one name and its value.",
 	Since:    since,
-}
-
-var brokerLabels = []Label{{Name: "kind", Allowed: []string{"redis", "memory"}, Doc: "Where the streams live."}}
-
-var redisBlock = &Block{
-	Name:     "broker",
-	Variant:  "redis",
-	Labels:   brokerLabels,
-	Max:      1,
-	Synonyms: []string{"redis", "server", "connection", "backend", "transport", "provider", "database"},
-	Doc:      "A Redis server, or a cluster, or a master found by Sentinel.",
-	Since:    since,
-	Args: []*Arg{
-		{Name: "url", Kind: String, Required: true, Secret: true, Synonyms: []string{"uri", "address", "addr", "host", "hostname", "endpoint", "dsn", "server", "connection_string"},
-			Doc: "redis://, rediss:// or unix:// address.", Since: since},
-		{Name: "username", Kind: String, Secret: true, Synonyms: []string{"user"}, Doc: "Overrides the one in url.", Since: since},
-		{Name: "password", Kind: String, Secret: true, Synonyms: []string{"pass", "auth", "secret"}, Doc: "Overrides the one in url.", Since: since},
-		{Name: "cluster", Kind: Bool, Default: "false", Synonyms: []string{"clustered", "cluster_mode"}, Doc: "The server is part of a Redis Cluster.", Since: since},
-	},
-	Blocks: []*Block{
-		tlsBlock,
-		{
-			Name: "sentinel", Max: 1, Doc: "Find the master through Redis Sentinel.", Since: since,
-			Args: []*Arg{
-				{Name: "master", Kind: String, Required: true, Synonyms: []string{"master_name", "name", "service"}, Doc: "The master's name.", Since: since},
-				{Name: "addresses", Kind: Strings, Required: true, Synonyms: []string{"hosts", "nodes", "sentinels", "urls"}, Doc: "host:port of each Sentinel.", Since: since},
-				{Name: "username", Kind: String, Secret: true, Synonyms: []string{"user"}, Doc: "For the Sentinels.", Since: since},
-				{Name: "password", Kind: String, Secret: true, Synonyms: []string{"pass", "auth"}, Doc: "For the Sentinels.", Since: since},
-			},
-			Blocks: []*Block{tlsBlock},
-		},
-	},
-}
-
-var tlsBlock = &Block{
-	Name: "tls", Max: 1, Synonyms: []string{"ssl"}, Doc: "Certificates, as PEM files.", Since: since,
-	Args: []*Arg{
-		{Name: "ca", Kind: String, DefaultDoc: "the system's", Synonyms: []string{"ca_file", "ca_cert", "cafile", "root_ca"}, Doc: "Authorities that sign the server's certificate.", Since: since},
-		{Name: "cert", Kind: String, Synonyms: []string{"cert_file", "certificate", "client_cert"}, Doc: "Client certificate.", Since: since},
-		{Name: "key", Kind: String, Synonyms: []string{"key_file", "private_key", "client_key"}, Doc: "Its private key.", Since: since},
-		{Name: "server_name", Kind: String, DefaultDoc: "the host of url", Synonyms: []string{"sni", "hostname"}, Doc: "Name that the server's certificate must have.", Since: since},
-	},
-}
-
-var memoryBlock = &Block{
-	Name:    "broker",
-	Variant: "memory",
-	Labels:  brokerLabels,
-	Max:     1,
-	Doc:     "In this process, gone when it ends. For dev, test and dry-run; run refuses it.",
-	Since:   since,
+	Example: `locals {
+  shop     = "shop"
+  min_idle = "20s"
+}`,
 }

@@ -61,10 +61,18 @@ type Arg struct {
 	Target string
 	// Secret values are never shown.
 	Secret bool
+	// Unavailable: the language reads the argument, and this version's engine
+	// refuses a pipeline that sets it. UnavailableValues are single values of
+	// Allowed of which that is true.
+	Unavailable       bool
+	UnavailableValues []string
+	// Example is a value as in a file, other than the default.
+	Example string
 	// Synonyms are names that other tools give to the same thing.
 	Synonyms []string
-	Doc      string
-	Since    string
+	// Doc is what the reference says: sentences, names in back quotes.
+	Doc   string
+	Since string
 }
 
 // Label is one label of a block.
@@ -92,7 +100,13 @@ type Block struct {
 	Excludes [][2]string
 	Synonyms []string
 	// Why explains why the block is required.
-	Why   string
+	Why string
+	// Unavailable: the language reads the block, and this version's engine
+	// refuses a pipeline that has it.
+	Unavailable bool
+	// Example shows the block as in a file; "" for what no version has yet.
+	Example string
+	// Doc is what the reference says: sentences, names in back quotes.
 	Doc   string
 	Since string
 }

@@ -15,8 +15,11 @@ import (
 func TestTable(t *testing.T) {
 	schema.Pipeline.Walk(func(path []string, b *schema.Block) {
 		where := strings.Join(path, ".")
-		if b.Doc == "" || b.Since == "" {
-			t.Errorf("%s: not documented", where)
+		if !sentences(b.Doc) || b.Since == "" {
+			t.Errorf("%s: not documented in sentences", where)
+		}
+		if b.Name != "" && (b.Example == "") != b.Later() {
+			t.Errorf("%s: an example belongs to every block but those that come later", where)
 		}
 		if b.Min > 0 && b.Why == "" {
 			t.Errorf("%s: required without a reason", where)
@@ -40,8 +43,22 @@ func TestTable(t *testing.T) {
 }
 
 func checkArg(t *testing.T, where string, a *schema.Arg) {
-	if a.Doc == "" || a.Since == "" {
-		t.Errorf("%s: not documented", where)
+	if !sentences(a.Doc) || a.Since == "" {
+		t.Errorf("%s: not documented in sentences", where)
+	}
+	if a.Example == "" || a.Example == a.Default && len(a.Allowed) != 1 || a.Example == strconv.Quote(a.Default) {
+		t.Errorf("%s: the example %q shows nothing", where, a.Example)
+	}
+	if !a.Required && a.Default == "" && a.DefaultDoc == "" {
+		t.Errorf("%s: nothing says what holds without it", where)
+	}
+	if (a.Kind == schema.Integer || a.Kind == schema.Duration || a.Kind == schema.Size) && a.Min == "" && a.Allowed == nil {
+		t.Errorf("%s: a quantity without a lower bound", where)
+	}
+	for _, v := range a.UnavailableValues {
+		if !slices.Contains(a.Allowed, v) || v == a.Default {
+			t.Errorf("%s: the value %q cannot be the unavailable one", where, v)
+		}
 	}
 	if a.Kind == schema.Reference && schema.Pipeline.Block(a.Target, "") == nil {
 		t.Errorf("%s: refers to %q", where, a.Target)
@@ -57,6 +74,11 @@ func checkArg(t *testing.T, where string, a *schema.Arg) {
 			readable(t, where, a.Kind, text)
 		}
 	}
+}
+
+// sentences reports whether a text is one, or several.
+func sentences(text string) bool {
+	return strings.HasSuffix(text, ".") && (text[0] == '`' || strings.ToLower(text[:1]) != text[:1])
 }
 
 // readable checks that a default or bound is written as its kind is.
