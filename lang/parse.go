@@ -13,10 +13,14 @@ const (
 	headSize  = 64 << 10
 )
 
-// parse guards, repairs and parses one file. ok is false when a problem of
-// syntax is left that makes what was parsed unreliable.
+// parse parses one file; what is not plain and right is guarded and repaired
+// first. ok is false when a problem of syntax is left that makes what was
+// parsed unreliable.
 func (l *loader) parse(src *diag.Source) (*file, bool) {
 	f := &file{name: src.Name, src: src}
+	if f.body = quick(src.Name, src.Text, quickPiece); f.body != nil {
+		return f, true
+	}
 	if len(src.Text) > largeFile && !l.guard(src, lex(src.Text[:headSize], src.Name)) {
 		return nil, false
 	}
