@@ -24,7 +24,8 @@ type Broker interface {
 
 	// CreateGroup creates the group at start ("$", "0" or an id), and the stream
 	// with it where that is absent. A group that exists is left as it is, its
-	// position included, and created is false. A group that is absent but has a
+	// position included, and created is false; the right to create groups is not
+	// needed then. A group that is absent but has a
 	// floor was lost: it is created as RestoreGroup does it, not at start.
 	CreateGroup(ctx context.Context, stream, group, start string) (created bool, err error)
 	// SaveFloor writes down the position from which the group would have to be
@@ -36,6 +37,9 @@ type Broker interface {
 	// generated id, and returns the position. A group that exists is left alone;
 	// restored is then false.
 	RestoreGroup(ctx context.Context, stream, group string) (at ID, restored bool, err error)
+	// Floor returns the position that was written down last, and false when none
+	// was. It changes nothing and needs neither the stream nor the group.
+	Floor(ctx context.Context, stream, group string) (at ID, found bool, err error)
 
 	// Read reads for a consumer: where MinIdle is set, first entries that have
 	// been pending for that long under any consumer, oldest delivery first, then
@@ -77,7 +81,8 @@ type Broker interface {
 	// ReleaseSlot gives the slot up if the token holds it.
 	ReleaseSlot(ctx context.Context, r SlotRequest, slot int) error
 	// RemoveConsumer removes the consumer if nothing is pending under it and
-	// reports whether it is gone.
+	// reports whether it is gone. A login that may not remove consumers leaves it
+	// where it is, which is no error: an empty consumer does no harm.
 	RemoveConsumer(ctx context.Context, o Owner) (gone bool, err error)
 
 	// Add appends entries, in order, and returns their ids. When err is not nil

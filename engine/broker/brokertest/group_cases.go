@@ -122,7 +122,17 @@ func (k *kit) restore(want broker.ID) {
 	k.ok(err)
 	equal(k, "restored", restored, true)
 	equal(k, "restored at", at, want)
+	k.floor(want)
 	equal(k, "last delivered", k.info().LastDelivered, want)
+}
+
+// floor asserts what was written down.
+func (k *kit) floor(want broker.ID) {
+	k.Helper()
+	at, found, err := k.Broker.Floor(k.Context(), k.stream, k.group)
+	k.ok(err)
+	equal(k, "a floor is written down", found, true)
+	equal(k, "the floor", at, want)
 }
 
 func (k *kit) saveFloor() {
@@ -156,6 +166,27 @@ var floorCases = []testCase{
 		k.DestroyGroup(k.stream, k.group)
 		k.restore(ids[2])
 		k.deliver("b", ids[3:])
+	}},
+	{"is told with neither group nor stream there", nil, func(k *kit) {
+		ids := k.fill(3)
+		k.deliver("a", ids)
+		k.ack("a", ids[0])
+		k.saveFloor()
+		k.floor(ids[1].Prev())
+		k.DestroyGroup(k.stream, k.group)
+		k.floor(ids[1].Prev())
+		k.Delete(k.stream)
+		k.floor(ids[1].Prev())
+	}},
+	{"is not told where none was written down", nil, func(k *kit) {
+		k.add(k.stream, 2)
+		for _, stream := range []string{k.stream, k.stream + ":absent"} {
+			at, found, err := k.Broker.Floor(k.Context(), stream, k.group)
+			k.ok(err)
+			if found || !at.IsZero() {
+				k.Fatalf("floor of %s is %v, %v", stream, at, found)
+			}
+		}
 	}},
 	{"moves forward with every save", nil, func(k *kit) {
 		ids := k.fill(4)

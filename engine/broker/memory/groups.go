@@ -91,6 +91,22 @@ func (b *Broker) SaveFloor(ctx context.Context, stream, group string) error {
 	})
 }
 
+// Floor implements broker.Broker.
+func (b *Broker) Floor(ctx context.Context, stream, group string) (broker.ID, bool, error) {
+	var at broker.ID
+	found := false
+	err := b.do(ctx, operation{name: "read floor of", stream: stream, group: group}, func(int64) error {
+		if x := b.beside[groupName{stream, group}]; x != nil && x.hasFloor {
+			at, found = x.floor, true
+		}
+		return nil
+	})
+	if err != nil {
+		return broker.ID{}, false, err
+	}
+	return at, found, nil
+}
+
 // RemoveConsumer implements broker.Broker.
 func (b *Broker) RemoveConsumer(ctx context.Context, o broker.Owner) (bool, error) {
 	gone := false

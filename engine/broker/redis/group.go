@@ -63,7 +63,11 @@ func (b *Broker) create(ctx context.Context, stream, group, start string, lost b
 		if err != nil {
 			return broker.ID{}, false, err
 		}
-		if position, answer := created(v); answer != floorMoved {
+		switch position, answer := created(v); answer {
+		case floorMoved:
+		case groupRefused:
+			return broker.ID{}, false, createRefusal(v)
+		default:
 			return position, answer == groupCreated, nil
 		}
 	}
@@ -72,6 +76,7 @@ func (b *Broker) create(ctx context.Context, stream, group, start string, lost b
 
 // The answers of the create script.
 const (
+	groupRefused = -2
 	floorMoved   = -1
 	groupCreated = 1
 )
@@ -86,6 +91,41 @@ func created(v any) (at broker.ID, answer int64) {
 		at, _ = parseID(s)
 	}
 	return at, answer
+}
+
+// createRefusal is the error of a server that does not create the group. What a
+// login lacks that may do everything else is known, whatever the server says:
+// before 7.2 it does not name the command.
+func createRefusal(v any) error {
+	reply := texts(v)
+	if len(reply) < 2 {
+		return fmt.Errorf("%w of the create script", errProtocol)
+	}
+	if kindOf(clean(reply[1])) == broker.ErrNoPermission { //nolint:errorlint // kinds are not wrapped
+		return &broker.Error{
+			Kind:   broker.ErrNoPermission,
+			Detail: "the group is absent and the user may not create it (it needs the rule +" + createGroup + ")",
+		}
+	}
+	return serverError(reply[1])
+}
+
+// Floor implements broker.Broker.
+func (b *Broker) Floor(ctx context.Context, stream, group string) (broker.ID, bool, error) {
+	op := operation{name: "read floor of", stream: stream, group: group}
+	floor, err := b.settle.Get(ctx, b.keys.of(stream, group).floor).Result()
+	if err == redis.Nil { //nolint:errorlint // it comes unwrapped
+		return broker.ID{}, false, nil
+	}
+	if err != nil {
+		return broker.ID{}, false, b.fail(op, err)
+	}
+	at, err := floorPosition(floor)
+	if err != nil {
+		return broker.ID{}, false, b.fail(op, &broker.Error{Detail: err.Error()})
+	}
+	id, _ := parseID(at)
+	return id, floor != "", nil
 }
 
 // floorPosition is the position that a floor stands for: "(5-0" is just before

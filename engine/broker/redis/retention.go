@@ -98,5 +98,8 @@ func (b *Broker) RemoveConsumer(ctx context.Context, o broker.Owner) (bool, erro
 	removeScript.call(a, 1)
 	a.add(o.Stream, o.Group, o.Consumer)
 	v, err := b.run(ctx, removeScript, a.since(0))
+	if refusal, ok := v.(string); ok && err == nil && kindOf(clean(refusal)) != broker.ErrNoPermission { //nolint:errorlint // kinds are not wrapped
+		err = serverError(refusal)
+	}
 	return v == int64(1), b.fail(on(o, "remove consumer "+o.Consumer+" of"), err)
 }

@@ -1,20 +1,147 @@
 package redis
 
-// Rights are the commands that a login has to be allowed to run, as they stand
-// in a rule of the server's access list; a user needs them on its streams and
-// on {stream}:pipeline:* beside each. Without one of them an operation ends in
-// broker.ErrNoPermission, whose detail names it.
+import (
+	"slices"
+	"strings"
+)
+
+// Use is one thing that is done with a key, for which a login needs commands on
+// it.
+type Use uint8
+
+// The uses of a stream, and of the keys beside it.
+const (
+	// Consume: a group reads the stream, claims, acknowledges, and looks at it.
+	Consume Use = iota
+	// Publish: replies, copies for a retry, or dead letters are added.
+	Publish
+	// Trim and TrimProtected: the stream is kept within its retention.
+	Trim
+	TrimProtected
+	// Records, Floors and Slots are the keys beside a stream that belong to one
+	// group: see the package's text.
+	Records
+	Floors
+	Slots
+	// Create: a group that is absent is created, and its floor written down.
+	Create
+	uses
+)
+
+// createGroup and removeConsumer are the rights to change groups. The first is
+// needed only where a group is absent, the second is optional.
+const (
+	createGroup    = "xgroup|create"
+	removeConsumer = "xgroup|delconsumer"
+)
+
+// commands are what each use needs, in the words of a rule. A script needs eval
+// and evalsha on each key that it is given, and its own commands besides.
+var commands = [uses][]string{
+	Consume: {
+		"xreadgroup", "xautoclaim", "xclaim", "xpending", "xack", "xinfo|stream", "xinfo|groups", "xinfo|consumers",
+		"type", "eval", "evalsha",
+	},
+	Publish: {"xadd", "type", "eval", "evalsha"},
+	Trim:    {"xtrim"},
+	TrimProtected: {
+		"xtrim", "xdel", "xlen", "xrange", "xpending", "xinfo|groups", "type", "eval", "evalsha",
+	},
+	Records: {"hget", "hmget", "hset", "hdel", "hscan", "del", "eval", "evalsha"},
+	Floors:  {"get", "set", "eval", "evalsha"},
+	Slots:   {"get", "set", "pexpire", "del", "eval", "evalsha"},
+	Create:  {createGroup, "xinfo|stream", "xinfo|groups", "type", "eval", "evalsha"},
+}
+
+// keyless are commands without a key. A step with more fields than a script
+// passes on goes through a transaction.
+var keyless = []string{"multi", "exec", "time"}
+
+// Commands are what the use needs, in the words of a rule.
+func (u Use) Commands() []string { return slices.Clone(commands[u]) }
+
+// Rights are the commands that the login of a worker has to be allowed to run,
+// as they stand in a rule of the server's access list, sorted; a user needs them
+// on its streams and on {stream}:pipeline:* beside each. Without one of them an
+// operation ends in broker.ErrNoPermission, whose detail names it.
+//
+// Groups have to exist: creating them, and restoring a lost one, takes
+// xgroup|create in addition.
 func Rights() []string {
-	return []string{
-		"xreadgroup", "xautoclaim", "xclaim", "xpending", "xack", "xadd", "xlen", "xrange", "xtrim", "xdel", "xgroup", "xinfo",
-		"eval", "evalsha", "multi", "exec", "type", "time", "get", "set", "del", "pexpire",
-		"hget", "hmget", "hset", "hdel", "hscan",
+	all := slices.Clone(keyless)
+	for u := range Create {
+		all = append(all, commands[u]...)
 	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // OptionalRights are commands that are used where the login may. Without them
-// canceled reads end only with their block, connections have no name, and what
-// the server can do is told by its version.
+// canceled reads end only with their block, connections have no name, what the
+// server can do is told by its version, and the consumers of workers that are
+// gone stay in their groups, empty.
 func OptionalRights() []string {
-	return []string{"client|id", "client|unblock", "client|setname", "info", "command|docs"}
+	return []string{"client|id", "client|unblock", "client|setname", "info", "command|docs", removeConsumer}
+}
+
+// Need is one command on one key; a command without a key has an empty Key.
+type Need struct{ Command, Key string }
+
+// Needs are what a use of a stream needs, on the stream itself or on the keys
+// beside it that belong to the group.
+func (u Use) Needs(stream, group string) []Need {
+	keys := newGroupKeys(stream, group)
+	key := stream
+	switch u {
+	case Records:
+		key = keys.records
+	case Floors:
+		key = keys.floor
+	case Slots:
+		key = keys.slot + checked
+	}
+	var needs []Need
+	for _, command := range commands[u] {
+		if u == Records && command == "del" {
+			continue // that the key may be touched shows in the others, the command in Slots
+		}
+		needs = append(needs, Need{command, key})
+	}
+	if u == Create {
+		needs = append(needs, Need{"get", keys.floor}, Need{"set", keys.floor}, Need{"eval", keys.floor}, Need{"evalsha", keys.floor})
+	}
+	return needs
+}
+
+// Keyless are what every login needs that touches no key.
+func Keyless() []Need {
+	needs := make([]Need, len(keyless))
+	for i, command := range keyless {
+		needs[i].Command = command
+	}
+	return needs
+}
+
+// Patterns are the patterns of a rule for a stream, and for the keys of ours
+// beside it.
+func Patterns(stream string) (own, beside string) {
+	return pattern(stream), pattern(tagged(stream)) + ":pipeline:*"
+}
+
+// pattern is a key as a pattern of the access list, which is a glob. A pattern
+// may hold no white space, so that each byte of it becomes one that fits any.
+func pattern(key string) string {
+	var b strings.Builder
+	for i := range len(key) {
+		switch c := key[i]; {
+		case c <= ' ' || c == 0x7f:
+			b.WriteByte('?')
+		case strings.IndexByte(`*?[]\^`, c) >= 0:
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
 }

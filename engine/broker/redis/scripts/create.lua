@@ -5,7 +5,8 @@
 -- ARGV[1]   group, [2] start
 -- ARGV[3]   where the floor is, "" for no floor; [4] the floor as it was read
 -- ARGV[5]   1: without a floor a lost group is created at the beginning
--- Replies   1 and the position if it was created, 0 if it existed, -1 if the floor was changed meanwhile
+-- Replies   1 and the position if it was created, 0 if it existed, -1 if the floor was changed meanwhile,
+--           -2 and the server's error if it refuses to create it
 local stream, floor, group, start = KEYS[1], KEYS[2], ARGV[1], ARGV[2]
 
 local kind = redis.call('TYPE', stream).ok
@@ -43,7 +44,8 @@ local create = { 'XGROUP', 'CREATE', stream, group, start, 'MKSTREAM' }
 if added and (start == '$' or start == last) then
   create[7], create[8] = 'ENTRIESREAD', added
 end
-redis.call(unpack(create))
+local done = redis.pcall(unpack(create))
+if done.err then return { -2, done.err } end
 groups = redis.call('XINFO', 'GROUPS', stream)
 for i = 1, #groups do
   if field(groups[i], 'name') == group then

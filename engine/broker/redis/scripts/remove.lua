@@ -2,7 +2,7 @@
 --
 -- KEYS[1]   the stream
 -- ARGV[1]   group, [2] consumer
--- Replies   1 if it is gone, 0 if it holds entries
+-- Replies   1 if it is gone, 0 if it holds entries; the server's error if it refuses to remove it
 if #redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 1, ARGV[2]) > 0 then return 0 end
-redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], ARGV[2])
-return 1
+local done = redis.pcall('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], ARGV[2])
+return type(done) == 'table' and done.err or 1
