@@ -144,7 +144,7 @@ func (e *Engine) tryPrepare(ctx context.Context) error {
 	}
 	e.features = server
 	for _, s := range e.subs {
-		if err := s.suits(server); err != nil {
+		if err := Suits(s.spec, server); err != nil {
 			return err
 		}
 	}
@@ -157,7 +157,7 @@ func (e *Engine) tryPrepare(ctx context.Context) error {
 			return err
 		}
 		if err != nil {
-			e.failGroup(g.Label, err)
+			e.failGroup(g.Label, absentGroup(err))
 			continue
 		}
 		if created {

@@ -54,24 +54,25 @@ func groupMinIdle(g *spec.Group) time.Duration {
 	return least
 }
 
-// suits refuses a server that cannot do what the subscription asks for.
-func (s *subscription) suits(server broker.Server) error {
-	c := s.spec.Claim
+// Suits refuses a server that cannot do what a subscription asks for: the error
+// is an *UnsuitableError, and Run would return it.
+func Suits(s *spec.Subscription, server broker.Server) error {
+	c := s.Claim
 	switch {
 	case c == nil:
 		return nil
 	case c.Using == spec.UsingRead && !server.Features.ClaimingRead:
 		return &UnsuitableError{
-			Code: CodeClaimingRead, Subscription: s.spec.Label,
+			Code: CodeClaimingRead, Subscription: s.Label,
 			Message: fmt.Sprintf("subscription %s claims with its reads (using = \"read\"), which needs Redis %s; this server is %s %s. "+
 				"Use using = \"auto\" to claim with XAUTOCLAIM on this server, or a newer server",
-				s.spec.Label, broker.ClaimingReadSince, server.Software, server.Version),
+				s.Label, broker.ClaimingReadSince, server.Software, server.Version),
 		}
 	case !server.Features.ClaimingRead && !server.Features.AutoClaim:
 		return &UnsuitableError{
-			Code: "autoclaim_unsupported", Subscription: s.spec.Label,
+			Code: "autoclaim_unsupported", Subscription: s.Label,
 			Message: fmt.Sprintf("subscription %s claims pending entries, which needs XAUTOCLAIM (Redis 6.2.0); this server is %s %s",
-				s.spec.Label, server.Software, server.Version),
+				s.Label, server.Software, server.Version),
 		}
 	}
 	return nil
@@ -166,13 +167,22 @@ func (s *subscription) restore(ctx context.Context) error {
 	g := s.spec.Group
 	at, restored, err := s.engine.cfg.Broker.RestoreGroup(ctx, g.Stream.Name, g.Name)
 	if err != nil || !restored {
-		return err
+		return absentGroup(err)
 	}
 	s.event(observe.Event{
 		Name: observe.EventGroupRestored, Level: sandbox.Error,
 		Message: "the group was gone and was created again at " + at.String() + "; entries after it are delivered again",
 	})
 	return nil
+}
+
+// absentGroup adds to an error of creating a group what those do whose workers
+// may not create any.
+func absentGroup(err error) error {
+	if errors.Is(err, broker.ErrNoPermission) {
+		return fmt.Errorf("%w; `pipeline apply` creates it, with a login that may", err)
+	}
+	return err
 }
 
 // event tells of something about this subscription.
