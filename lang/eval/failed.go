@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -31,6 +32,10 @@ func (s *Scope) evalFailed(e hclsyntax.Expression, diags hcl.Diagnostics, ctx *h
 		return
 	}
 	code, summary, detail := diag.ExpressionFailed, sentence(h.Summary), h.Detail
+	if ours, ok := words[h.Summary]; ok {
+		summary = ours.summary
+		detail = cmp.Or(ours.detail, detail)
+	}
 	if call, ok := h.Extra.(hclsyntax.FunctionCallDiagExtra); ok && call.CalledFunctionName() != "" {
 		code, summary = diag.FunctionFailed, call.CalledFunctionName()+"() cannot be called like this"
 		if err := call.FunctionCallError(); err != nil {
@@ -44,13 +49,27 @@ func (s *Scope) evalFailed(e hclsyntax.Expression, diags hcl.Diagnostics, ctx *h
 	d.Values = values
 }
 
-// shown are the values that an expression names.
+// words are hcl's summaries of failed evaluations in our words; where a detail
+// is empty, hcl's fits.
+var words = map[string]struct{ summary, detail string }{
+	"Invalid index":                            {"there is no such element", "Elements of a list are counted from 0, those of a map are found by their keys. try(…) and lookup(…) take another value where there is none."},
+	"Unsupported attribute":                    {"there is no such member", ""},
+	"Invalid operand":                          {"this operand is of the wrong type", ""},
+	"Invalid template interpolation value":     {"this value cannot stand in a string", ""},
+	"Attempt to get attribute from null value": {"a null value has no members", "Test for null first, or take another value with try(…)."},
+	"Attempt to index null value":              {"a null value has no elements", "Test for null first, or take another value with try(…)."},
+	"Inconsistent conditional result types":    {"the two results of a condition differ in type", ""},
+	"Incorrect condition type":                 {"this condition is neither true nor false", "Compare the value with something."},
+}
+
+// shown are the values that an expression names. Of a path that leads nowhere
+// it is the last part that has a value.
 func shown(e hclsyntax.Expression, ctx *hcl.EvalContext) (values []diag.Value, sensitive bool) {
 	seen := map[string]bool{}
 	for _, tr := range e.Variables() {
-		v, diags := tr.TraverseAbs(ctx)
-		name := traversalText(tr)
-		if diags.HasErrors() || seen[name] {
+		v, reached := reach(tr, ctx)
+		name := traversalText(reached)
+		if len(reached) == 0 || seen[name] {
 			continue
 		}
 		seen[name] = true
@@ -58,6 +77,17 @@ func shown(e hclsyntax.Expression, ctx *hcl.EvalContext) (values []diag.Value, s
 		values = append(values, diag.Value{Name: name, Value: Show(v)})
 	}
 	return values, sensitive
+}
+
+// reach is the value of a path, or of as much of it as there is. A first step
+// alone, such as "var", is no value of its own.
+func reach(tr hcl.Traversal, ctx *hcl.EvalContext) (cty.Value, hcl.Traversal) {
+	for n := len(tr); n >= min(len(tr), 2); n-- {
+		if v, diags := tr[:n].TraverseAbs(ctx); !diags.HasErrors() {
+			return v, tr[:n]
+		}
+	}
+	return cty.NilVal, nil
 }
 
 // traversalText writes a traversal as in a file.
