@@ -39,7 +39,7 @@ var groupBlock = &Block{
 	},
 	Blocks: []*Block{
 		{
-			Name: "dead_letter", Max: 1, Synonyms: []string{"dlq", "dead_letters", "deadletter", "dead_letter_queue", "failed", "errors"}, Since: since,
+			Name: "dead_letter", Max: 1, Synonyms: []string{"dlq", "dead_letters", "deadletter", "dead_letter_queue", "redrive", "failed", "errors"}, Since: since,
 			Doc: "Where entries go that cannot be handled. Without it they go to a stream called like the source with `.dead` behind it, which is never trimmed.",
 			Example: `dead_letter {
   to = stream.payments_dead

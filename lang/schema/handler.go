@@ -3,7 +3,7 @@ package schema
 var handlerBlock = &Block{
 	Name:     "handler",
 	Labels:   []Label{{Name: "name", Doc: "The name in `handler.NAME`."}},
-	Synonyms: []string{"function", "processor", "script", "task", "job", "lambda", "module"},
+	Synonyms: []string{"function", "processor", "script", "task", "job", "lambda"},
 	Doc:      "A function of a script, and what it may do. Several handlers may use one script.",
 	Since:    since,
 	Example: `handler "post_payment" {
@@ -24,7 +24,7 @@ var handlerBlock = &Block{
 			Doc: "A Lua script, relative to the file that names it. WASM modules (`.wasm`) are not in this version.", Since: since,
 		},
 		{
-			Name: "function", Kind: String, Default: "handle", Synonyms: []string{"entrypoint", "entry_point", "func", "name", "handler", "method", "export"}, Example: `"post_payment"`,
+			Name: "function", Kind: String, Default: "handle", Synonyms: []string{"entrypoint", "entry_point", "func", "fn", "callback", "name", "handler", "method", "export"}, Example: `"post_payment"`,
 			Doc: "The function of the script to call.", Since: since,
 		},
 		{
@@ -50,7 +50,7 @@ var handlerBlock = &Block{
 					Doc: "Wall-clock time of a call.", Since: since,
 				},
 				{
-					Name: "memory", Kind: Size, Default: "64MiB", Min: "1MiB", Max: "4GiB", Synonyms: []string{"mem", "max_memory", "memory_limit", "ram"}, Example: `"16MiB"`,
+					Name: "memory", Kind: Size, Default: "64MiB", Min: "1MiB", Max: "4GiB", Synonyms: []string{"mem", "mem_limit", "max_memory", "memory_limit", "ram"}, Example: `"16MiB"`,
 					Doc: "Bytes of the strings and values that a call makes, all together, freed or not.", Since: since,
 				},
 				{

@@ -37,7 +37,7 @@ var pipelineBlock = &Block{
 			Doc: "Edition of the language that the file is written in. There is one.", Since: since,
 		},
 		{
-			Name: "drain_timeout", Kind: Duration, Default: "20s", Min: "0s", Max: "1h", Synonyms: []string{"shutdown_timeout", "grace_period", "stop_timeout"}, Example: `"45s"`,
+			Name: "drain_timeout", Kind: Duration, Default: "20s", Min: "0s", Max: "1h", Synonyms: []string{"shutdown_timeout", "grace_period", "stop_timeout", "termination_grace_period_seconds", "graceful_timeout"}, Example: `"45s"`,
 			Doc: "How long running handlers may take to finish once the pipeline is asked to stop. What is not settled by then stays pending. Keep it below the time after which your supervisor kills, and above every `block`.", Since: since,
 		},
 	},
@@ -46,7 +46,7 @@ var pipelineBlock = &Block{
 var variableBlock = &Block{
 	Name:     "variable",
 	Labels:   []Label{{Name: "name", Doc: "The name in `var.NAME`."}},
-	Synonyms: []string{"var", "param", "parameter", "input"},
+	Synonyms: []string{"var", "param", "parameter", "arg"},
 	Doc:      "A value given from outside: by `--var`, `--var-file`, `PIPELINE_VAR_name`, or the default.",
 	Since:    since,
 	Example: `variable "workers" {
@@ -61,7 +61,7 @@ var variableBlock = &Block{
 }`,
 	Args: []*Arg{
 		{
-			Name: "type", Kind: Type, Default: "any", Example: `list(string)`,
+			Name: "type", Kind: Type, Default: "any", Example: `number`,
 			Doc: "Type that a value is converted to. A value that cannot be is an error.", Since: since,
 		},
 		{
@@ -69,7 +69,7 @@ var variableBlock = &Block{
 			Doc: "Value when none is given. Only here may `env()` be called.", Since: since,
 		},
 		{
-			Name: "description", Kind: String, DefaultDoc: "none", Synonyms: []string{"doc", "help"}, Example: `"Server that holds the streams."`,
+			Name: "description", Kind: String, DefaultDoc: "none", Synonyms: []string{"doc", "help", "desc", "comment", "summary"}, Example: `"Server that holds the streams."`,
 			Doc: "What the variable is for.", Since: since,
 		},
 		{

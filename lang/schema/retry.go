@@ -20,7 +20,7 @@ var retryBlock = &Block{
 			Doc: "Attempts, the first included, before an entry becomes a dead letter.", Since: since,
 		},
 		{
-			Name: "delay", Kind: Duration, Default: "1s", Min: "0s", Max: "24h", Synonyms: []string{"backoff", "initial_delay", "initial_interval", "interval", "wait", "min_delay", "base_delay"}, Example: `"500ms"`,
+			Name: "delay", Kind: Duration, Default: "1s", Min: "0s", Max: "24h", Synonyms: []string{"backoff", "initial_delay", "initial_interval", "interval", "wait", "min_delay", "base_delay", "countdown", "min_backoff"}, Example: `"500ms"`,
 			Doc: "Wait before the second attempt.", Since: since,
 		},
 		{
@@ -28,7 +28,7 @@ var retryBlock = &Block{
 			Doc: "Each wait is this many times as long as the one before.", Since: since,
 		},
 		{
-			Name: "max_delay", Kind: Duration, Default: "5m", Min: "0s", Max: "7d", Synonyms: []string{"max_interval", "max_backoff", "max_wait", "cap"}, Example: `"10m"`,
+			Name: "max_delay", Kind: Duration, Default: "5m", Min: "0s", Max: "7d", Synonyms: []string{"max_interval", "max_backoff", "backoff_max", "retry_backoff_max", "max_wait", "cap"}, Example: `"10m"`,
 			Doc: "No wait is longer. It is not shorter than `delay`.", Since: since,
 		},
 		{

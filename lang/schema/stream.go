@@ -3,7 +3,7 @@ package schema
 var streamBlock = &Block{
 	Name:     "stream",
 	Labels:   []Label{{Name: "name", Doc: "The name in `stream.NAME`."}},
-	Synonyms: []string{"queue", "topic", "channel", "source", "sink", "output"},
+	Synonyms: []string{"queue", "topic", "channel", "source", "sink", "output", "input", "subject", "exchange"},
 	Doc:      "A Redis stream and what its entries look like. It is declared once, whether it is read, written or both.",
 	Since:    since,
 	Example: `stream "payments" {
@@ -37,7 +37,7 @@ var streamBlock = &Block{
 			Doc: "Type of a body. Fields beyond it pass through unchanged; a missing one, or one of another type, makes the entry invalid unless it is `optional`. Expressions over entries are checked against it.", Since: since,
 		},
 		{
-			Name: "body", Kind: String, Default: "_payload", Synonyms: []string{"payload_field", "body_field", "field", "data_field"}, Example: `"data"`,
+			Name: "body", Kind: String, Default: "_payload", Synonyms: []string{"payload_field", "body_field", "field", "data_field", "body_key"}, Example: `"data"`,
 			Doc: "Field that carries the body. An entry without it is its own body: its fields, but for headers.", Since: since,
 		},
 		{

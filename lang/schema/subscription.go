@@ -29,7 +29,7 @@ var subscriptionBlock = &Block{
 }`,
 	Args: []*Arg{
 		{
-			Name: "handler", Kind: Reference, Target: "handler", Required: true, Synonyms: []string{"function", "processor", "script", "task", "run"}, Example: `handler.post_payment`,
+			Name: "handler", Kind: Reference, Target: "handler", Required: true, Synonyms: []string{"function", "processor", "processors", "callback", "script", "task", "run"}, Example: `handler.post_payment`,
 			Doc: "What runs for each entry.", Since: since,
 		},
 		{
@@ -45,7 +45,7 @@ var subscriptionBlock = &Block{
 			Doc: "How failed attempts are spaced.", Since: since,
 		},
 		{
-			Name: "batch", Kind: Integer, Default: "100", Min: "1", Max: "10000", Unit: "entries", Synonyms: []string{"batch_size", "read_count", "fetch_size", "max_batch", "prefetch", "prefetch_count"}, Example: `200`,
+			Name: "batch", Kind: Integer, Default: "100", Min: "1", Max: "10000", Unit: "entries", Synonyms: []string{"batch_size", "read_count", "fetch_size", "max_batch", "prefetch", "prefetch_count", "max_poll_records", "max_messages", "COUNT"}, Example: `200`,
 			Doc: "Largest read. Reads are smaller where entries are large or slow.", Since: since,
 		},
 		{
@@ -96,7 +96,7 @@ var workersBlock = &Block{
 }`,
 	Args: []*Arg{
 		{
-			Name: "count", Kind: Integer, Default: "1", Min: "1", Max: "1024", Unit: "workers", Synonyms: []string{"concurrency", "size", "max", "parallelism", "threads", "num", "number", "max_in_flight", "pool_size"}, Example: `8`,
+			Name: "count", Kind: Integer, Default: "1", Min: "1", Max: "1024", Unit: "workers", Synonyms: []string{"concurrency", "size", "max", "parallelism", "threads", "num", "number", "max_in_flight", "pool_size", "replicas", "instances", "max_workers"}, Example: `8`,
 			Doc: "Handlers running at once.", Since: since,
 		},
 		{
