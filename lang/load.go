@@ -51,7 +51,10 @@ type loader struct {
 	// excused are the "block.argument" that a misplaced or misspelt one stands
 	// for: they are not missed a second time.
 	excused map[string]bool
-	built   built
+	// lost are types of blocks, and ".name"s of blocks, of which one could not
+	// be read: references to them are not missed a second time.
+	lost  map[string]bool
+	built built
 }
 
 // Load reads the pipeline at path: a file, or a directory whose *.hcl files are
@@ -60,7 +63,7 @@ type loader struct {
 func Load(fsys fs.FS, path string, o Options) (*spec.Pipeline, *diag.Report) {
 	l := &loader{
 		fsys: fsys, opts: o, path: path, report: &diag.Report{},
-		named: map[string]map[string]*node{}, excused: map[string]bool{},
+		named: map[string]map[string]*node{}, excused: map[string]bool{}, lost: map[string]bool{},
 	}
 	l.scope = &eval.Scope{Report: l.report, LookupEnv: o.LookupEnv, Hostname: o.Hostname}
 	p := l.load()

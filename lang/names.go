@@ -136,7 +136,8 @@ func (l *loader) header1(key, val hclsyntax.Expression, b eval.Bodies, done []sp
 		}
 	}
 	if reservedHeader(text) {
-		l.fail(diag.ReservedName, rng, fmt.Sprintf("the header %q is the engine's", text), "Set the partition key with key; retry and dead-letter headers are written by the engine.")
+		l.fail(diag.ReservedName, rng, fmt.Sprintf("the header %q is the engine's", text), "Set the partition key with key; retry and dead-letter headers are written by the engine.").
+			Suggest(map[bool]string{true: "key"}[diag.Same(text, "redis-partition-key")])
 		return spec.RouteHeader{}, false
 	}
 	e, ok := l.scope.Compile(val, b, eval.WantScalar, "header "+text)

@@ -109,6 +109,9 @@ func (l *loader) lookup(arg *schema.Arg, name string, tr *hclsyntax.ScopeTravers
 	if n := l.named[arg.Target][name]; n != nil {
 		return n, true
 	}
+	if l.lost[arg.Target] || l.lost["."+name] {
+		return nil, false
+	}
 	rng := eval.Range(l.report, tr.Range())
 	d := l.fail(diag.UnknownReference, rng, fmt.Sprintf("there is no %s %q", arg.Target, name), "")
 	if near := diag.Nearest(name, l.names(arg.Target)); near != "" {

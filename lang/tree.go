@@ -27,8 +27,9 @@ type node struct {
 	// blocks are the nested blocks in file order.
 	blocks []*node
 	vals   map[string]*value
-	// bad: the block has a problem that makes conclusions from it unsafe.
-	bad bool
+	// bad: the block has a problem that makes conclusions from it unsafe;
+	// unknown: it has arguments that may stand for what it lacks.
+	bad, unknown bool
 }
 
 // all are the nested blocks of a type.
@@ -86,7 +87,7 @@ func (l *loader) body(n *node, f *file, body *hclsyntax.Body) {
 		case n.schema.Free:
 			n.free = append(n.free, attr)
 		default:
-			if arg = l.unknownArgument(n, attr); arg != nil && n.args[arg.Name] == nil {
+			if arg = l.unknownArgument(n, f, attr); arg != nil && n.args[arg.Name] == nil {
 				n.args[arg.Name] = attr
 			}
 		}
@@ -113,7 +114,7 @@ func (l *loader) block(parent *node, f *file, block *hclsyntax.Block) {
 	}
 	n := &node{schema: s, file: f, block: block, parent: parent, label: label, args: map[string]*hclsyntax.Attribute{}}
 	if !l.labels(n) {
-		n.bad = true
+		n.bad, l.lost[s.Name] = true, true
 	}
 	parent.blocks = append(parent.blocks, n)
 	l.body(n, f, block.Body)
@@ -136,7 +137,12 @@ func (l *loader) labels(n *node) bool {
 	want, got := n.schema.Labels, n.block.Labels
 	if len(got) > len(want) {
 		rng := eval.Range(l.report, hcl.RangeBetween(n.block.LabelRanges[len(want)], n.block.LabelRanges[len(got)-1]))
-		l.fail(diag.ExtraLabel, rng, fmt.Sprintf("%s takes %s", eval.A(n.schema.Name+" block"), count(len(want), "label")), "Remove what is too much.")
+		before := n.block.TypeRange
+		if len(want) > 0 {
+			before = n.block.LabelRanges[len(want)-1]
+		}
+		gap := eval.Range(l.report, hcl.Range{Filename: before.Filename, Start: before.End, End: n.block.LabelRanges[len(got)-1].End})
+		l.fail(diag.ExtraLabel, rng, fmt.Sprintf("%s takes %s", eval.A(n.schema.Name+" block"), count(len(want), "label")), "Remove what is too much.").Edit(gap, "")
 		return len(want) > 0
 	}
 	if len(got) < len(want) {
@@ -144,13 +150,26 @@ func (l *loader) labels(n *node) bool {
 		if allowed := want[0].Allowed; allowed != nil {
 			shape = fmt.Sprintf("%s %q { … }", n.schema.Name, allowed[0])
 		}
-		l.fail(diag.MissingLabel, eval.Range(l.report, n.block.TypeRange), fmt.Sprintf("this %s block has no %s", n.schema.Name, want[0].Name), "Write "+shape+".")
+		d := l.fail(diag.MissingLabel, eval.Range(l.report, n.block.TypeRange), fmt.Sprintf("this %s block has no %s", n.schema.Name, want[0].Name), "Write "+shape+".")
+		l.labelFromName(d, n)
 		return false
 	}
 	if len(want) == 0 {
 		return true
 	}
 	return l.labelValue(n, want[0])
+}
+
+// labelFromName proposes what a block without a label says in its argument
+// name.
+func (l *loader) labelFromName(d *diag.Diagnostic, n *node) {
+	attr := n.block.Body.Attributes["name"]
+	if attr == nil || n.schema.Labels[0].Allowed != nil {
+		return
+	}
+	if text, _ := eval.LiteralText(attr.Expr); identifier(text) != "" {
+		d.Suggest(fmt.Sprintf("%s %q", n.schema.Name, identifier(text)))
+	}
 }
 
 // labelValue checks the label itself.
@@ -226,7 +245,7 @@ func (l *loader) multiplicity(n *node, at diag.Range) {
 // missingArgument reports a required argument that is not set.
 func (l *loader) missingArgument(n *node, arg *schema.Arg, at diag.Range) {
 	n.bad = true
-	if l.excused[n.schema.Name+"."+arg.Name] {
+	if n.unknown || l.excused[n.schema.Name+"."+arg.Name] {
 		return
 	}
 	detail := "Set it: " + arg.Name + " = " + sample(arg) + "."
@@ -243,7 +262,10 @@ func (l *loader) tooMany(extra, first *node) {
 	if extra.schema.Name == "reply" {
 		detail = "A value goes to one reply stream. For several, use route blocks instead."
 	}
-	l.fail(diag.DuplicateBlock, l.header(extra), summary, detail).Relate(l.header(first), "the first is here")
+	d := l.fail(diag.DuplicateBlock, l.header(extra), summary, detail).Relate(l.header(first), "the first is here")
+	if extra.schema.Name == "reply" {
+		d.Suggest("route")
+	}
 }
 
 // excludes reports two blocks or arguments that may not stand together.

@@ -12,6 +12,11 @@ import (
 // edit up to four, then one per three letters. Differences in case, "-" for
 // "_", and a plural s count as nothing.
 func Nearest(word string, candidates []string) string {
+	for _, c := range candidates {
+		if c != word && Same(word, c) {
+			return c
+		}
+	}
 	best, bestDistance := "", allowed(word)+1
 	for _, c := range candidates {
 		if c == word {
@@ -49,9 +54,13 @@ func distance(a, b string) int {
 	return d
 }
 
+// Same reports whether two words differ only in what people mix up most: case,
+// dashes, underscores, spaces and dots, and letters that look alike.
+func Same(a, b string) bool { return plain(a) == plain(b) }
+
 // plain is a word without what people mix up most.
 func plain(s string) string {
-	s = strings.ToLower(s)
+	s = strings.ToLower(Latin(s))
 	return strings.NewReplacer("-", "", "_", "", " ", "", ".", "").Replace(s)
 }
 

@@ -17,7 +17,7 @@ import (
 
 // typeAliases are names that other languages give to our types.
 var typeAliases = map[string]string{
-	"str": "string", "text": "string", "varchar": "string", "uuid": "string", "date": "string", "datetime": "string", "timestamp": "string",
+	"str": "string", "enum": "string", "char": "string", "bytes": "string", "text": "string", "varchar": "string", "uuid": "string", "date": "string", "datetime": "string", "timestamp": "string",
 	"int": "number", "integer": "number", "int32": "number", "int64": "number", "uint64": "number", "float": "number", "double": "number", "decimal": "number", "long": "number", "num": "number",
 	"boolean": "bool", "array": "list", "set": "list", "tuple": "list", "slice": "list", "vector": "list",
 	"dict": "map", "hash": "map", "struct": "object", "record": "object", "json": "any", "dynamic": "any", "anything": "any", "unknown": "any",
@@ -112,8 +112,12 @@ func (s *Scope) builtType(x *hclsyntax.FunctionCallExpr) (*spec.Type, bool) {
 		s.fail(diag.InvalidType, x, "optional stands only for a member of an object", "Write object({ name = optional(string) }).")
 		return nil, false
 	}
+	if slices.Contains(plainTypes, x.Name) {
+		s.fail(diag.InvalidType, x, fmt.Sprintf("%s takes no parentheses", x.Name), "").Suggest(x.Name).Edit(s.at(x.Range()), x.Name)
+		return nil, false
+	}
 	meant := meantType(x.Name)
-	p := s.fail(diag.InvalidType, x, fmt.Sprintf("there is no type %q", x.Name), typeHelp).Suggest(meant)
+	p := s.failAt(diag.InvalidType, x.NameRange, fmt.Sprintf("there is no type %q", x.Name), typeHelp).Suggest(meant)
 	if meant == "list" || meant == "map" || meant == "object" {
 		p.Edit(s.at(x.NameRange), meant)
 	}
