@@ -86,16 +86,10 @@ func chains() []chain {
 // the blocks around it require. leave names an argument of the innermost block
 // that is left out.
 func (c chain) wrap(text, leave string) string {
-	for i := len(c) - 1; i >= 0; i-- {
-		inner := i == len(c)-1
-		if !inner {
-			leave = ""
-		}
-		name := ""
-		if i+1 < len(c) {
-			name = c[i+1].Name
-		}
-		text = enclose(c[i], text, leave, name)
+	have := ""
+	for _, b := range slices.Backward(c) {
+		text = enclose(b, text, leave, have)
+		leave, have = "", b.Name
 	}
 	if c[0].Name == "retry" {
 		// A policy is seen where a subscription follows it.
@@ -212,18 +206,16 @@ func whole(t testing.TB, snippet string) string {
 		if c[0].Name == "variable" {
 			return complete("variable \"home\" {\n  default = \"SE\"\n" + snippet + "\n}\n")
 		}
-		have := parse(t, snippet).Blocks[0].Type
-		text := enclose(c[len(c)-1], snippet, "", have)
-		return c[:len(c)-1].around(text, c[len(c)-1].Name)
+		return c.around(snippet, parse(t, snippet).Blocks[0].Type)
 	}
 	return complete(snippet)
 }
 
 // around writes the blocks of a chain around a block of the type have.
 func (c chain) around(text, have string) string {
-	for i := len(c) - 1; i >= 0; i-- {
-		text = enclose(c[i], text, "", have)
-		have = c[i].Name
+	for _, b := range slices.Backward(c) {
+		text = enclose(b, text, "", have)
+		have = b.Name
 	}
 	return complete(text)
 }

@@ -89,11 +89,3 @@ func and(words []string) string {
 	}
 	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
-
-// upperFirst is a text as the beginning of a sentence.
-func upperFirst(s string) string {
-	if s == "" {
-		return s
-	}
-	return strings.ToUpper(s[:1]) + s[1:]
-}
