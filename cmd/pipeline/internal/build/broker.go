@@ -1,7 +1,6 @@
 package build
 
 import (
-	"pipeline/engine/broker"
 	"pipeline/engine/broker/redis"
 	"pipeline/engine/clock"
 	"pipeline/engine/spec"
@@ -9,7 +8,7 @@ import (
 
 // OpenRedis opens the server that a pipeline names. It does not connect yet.
 // Its errors never hold the address.
-func OpenRedis(b spec.Broker, c clock.Clock) (broker.Broker, error) {
+func OpenRedis(b spec.Broker, c clock.Clock) (*redis.Broker, error) {
 	o := redis.Options{
 		URL: b.URL, Username: b.Username, Password: b.Password, TLS: tls(b.TLS), Cluster: b.Cluster, Clock: c,
 	}
@@ -18,11 +17,7 @@ func OpenRedis(b spec.Broker, c clock.Clock) (broker.Broker, error) {
 			Master: s.Master, Addresses: s.Addresses, Username: s.Username, Password: s.Password, TLS: tls(s.TLS),
 		}
 	}
-	opened, err := redis.Open(o)
-	if err != nil {
-		return nil, err
-	}
-	return opened, nil
+	return redis.Open(o)
 }
 
 func tls(t *spec.TLS) *redis.TLS {

@@ -11,7 +11,12 @@ import (
 func (a *app) openServer(p *spec.Pipeline) (broker.Broker, error) {
 	server, err := build.OpenRedis(p.Broker, a.clock)
 	if err != nil {
-		return nil, fail(exitUsage, "invalid_broker", "broker \"redis\": "+err.Error())
+		return nil, invalidBroker(err)
 	}
 	return server, nil
+}
+
+// invalidBroker is a broker block that cannot be used.
+func invalidBroker(err error) error {
+	return fail(exitUsage, "invalid_broker", "broker \"redis\": "+err.Error())
 }

@@ -1,0 +1,123 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"pipeline/engine/broker"
+	"pipeline/engine/spec"
+	"pipeline/lang/diag"
+)
+
+// The codes of what a plan finds. That a server does not suit a subscription has
+// the code of the engine's own refusal.
+const (
+	// CodeUnavailable: the server cannot be reached, is loading, or is a replica.
+	CodeUnavailable diag.Code = "server_unavailable"
+	// CodeRefuses: the server refuses the login.
+	CodeRefuses diag.Code = "server_refuses"
+	// CodeUnexpected: the server gave an answer that no server should.
+	CodeUnexpected diag.Code = "server_answer"
+	// CodeWrongType: a key that the pipeline uses holds no stream.
+	CodeWrongType diag.Code = "key_wrong_type"
+	// CodeRights: the login lacks commands or keys that are needed.
+	CodeRights diag.Code = "rights_missing"
+	// CodeCreateRight: a group is absent and the login may not create it.
+	CodeCreateRight diag.Code = "right_to_create_missing"
+	// CodeRightsUnknown: what the login may do cannot be found out.
+	CodeRightsUnknown diag.Code = "rights_unknown"
+	// CodeForeign: a group on a stream of the pipeline is declared by nobody.
+	CodeForeign diag.Code = "group_foreign"
+	// CodeDisabled: a group exists whose subscriptions are all disabled.
+	CodeDisabled diag.Code = "group_disabled"
+	// CodeLost: a group was there before and is gone.
+	CodeLost diag.Code = "group_lost"
+	// CodeFloor: the position that was written down for a group is none.
+	CodeFloor diag.Code = "floor_invalid"
+	// CodeEviction: a full server removes keys that the pipeline needs.
+	CodeEviction diag.Code = "eviction_policy"
+	// CodePersistence: a restart of the server loses what it holds.
+	CodePersistence diag.Code = "persistence_off"
+	// CodeCluster: the server is one of a cluster and the file does not say so.
+	CodeCluster diag.Code = "cluster_undeclared"
+)
+
+func atPos(pos spec.Pos, s diag.Severity, code diag.Code, summary, detail string) diag.Diagnostic {
+	d := diag.Diagnostic{Severity: s, Code: code, Summary: summary, Detail: detail}
+	if pos.File != "" {
+		line := diag.Pos{Line: pos.Line}
+		d.Range = diag.Range{File: pos.File, Start: line, End: line}
+	}
+	return d
+}
+
+func (k *collector) add(d diag.Diagnostic, apply bool) {
+	k.plan.Problems = append(k.plan.Problems, Problem{d, apply})
+}
+
+// unreachable tells why nothing more could be found out.
+func (k *collector) unreachable(err error) {
+	code, detail := CodeUnexpected, ""
+	switch {
+	case errors.Is(err, broker.ErrUnavailable):
+		code, detail = CodeUnavailable, "Check the address in the broker block and that the server runs; run would wait for it."
+	case errors.Is(err, broker.ErrAuth):
+		code, detail = CodeRefuses, "Check the user and the password in the broker block, its url or its variables."
+	case errors.Is(err, broker.ErrNoPermission):
+		code = CodeRefuses
+	}
+	k.add(diag.Diagnostic{Severity: diag.Error, Code: code, Summary: err.Error(), Detail: detail}, true)
+}
+
+// wrongType tells of a key that is in the way. A stream that nothing uses may
+// hold what it likes.
+func (k *collector) wrongType(s *Stream, kind string) {
+	s.State, s.Type = Wrong, kind
+	holds := "holds no stream"
+	if kind != "" {
+		holds = "holds a " + kind + ", not a stream"
+	}
+	severity := diag.Error
+	if len(s.uses) == 0 {
+		severity = diag.Warning
+	}
+	k.add(atPos(s.Spec.Pos, severity, CodeWrongType, fmt.Sprintf("the key %s %s", s.Spec.Name, holds),
+		"Rename or remove the key, or give the stream another name."), true)
+}
+
+// settings judges how the server is configured.
+func (k *collector) settings() {
+	s := k.plan.Settings
+	if !s.Known {
+		return
+	}
+	if s.Cluster && !k.pipeline.Broker.Cluster {
+		k.add(diag.Diagnostic{
+			Severity: diag.Error, Code: CodeCluster, Summary: "the server is one of a cluster, and the broker block does not say so",
+			Detail: "Set cluster = true in the broker block.",
+		}, true)
+	}
+	if what, ok := strings.CutPrefix(s.Eviction, "allkeys-"); ok {
+		k.evicts("maxmemory-policy is allkeys-"+what+": a full server removes streams with all their groups", s.MaxMemory)
+	} else if strings.HasPrefix(s.Eviction, "volatile-") {
+		k.evicts("maxmemory-policy is "+s.Eviction+": a full server removes the leases of consumer names", s.MaxMemory)
+	}
+	if !s.AppendOnly && s.SnapshotsKnown && s.Snapshots == "" {
+		k.add(diag.Diagnostic{
+			Severity: diag.Warning, Code: CodePersistence,
+			Summary: "persistence is off: a restart of the server loses its streams and groups",
+			Detail:  "Set appendonly yes, unless losing them is accepted.",
+		}, false)
+	}
+}
+
+func (k *collector) evicts(summary string, most int64) {
+	severity := diag.Warning
+	if most == 0 {
+		severity, summary = diag.Notice, summary+"; maxmemory is unbounded, so it does not come to that now"
+	}
+	k.add(diag.Diagnostic{
+		Severity: severity, Code: CodeEviction, Summary: summary, Detail: "Set maxmemory-policy noeviction on a server that holds streams.",
+	}, false)
+}

@@ -1,0 +1,222 @@
+package plan
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"pipeline/engine/broker"
+	"pipeline/engine/broker/redis"
+	"pipeline/engine/spec"
+	"pipeline/lang/diag"
+)
+
+// demand is what is asked of the login: each need once, in order.
+type demand struct {
+	needs []redis.Need
+	about map[redis.Need]*about
+}
+
+// about is where a need comes from: whether apply has it too, the block in the
+// file, and the pattern of a rule that grants the key.
+type about struct {
+	apply   bool
+	pos     spec.Pos
+	pattern string
+}
+
+func (d *demand) add(a about, needs ...redis.Need) {
+	for _, need := range needs {
+		known := d.about[need]
+		if known == nil {
+			known = &about{pos: a.pos, pattern: a.pattern}
+			d.about[need] = known
+			d.needs = append(d.needs, need)
+		}
+		known.apply = known.apply || a.apply
+	}
+}
+
+// demand is what run needs on this server now: the right to create groups only
+// where one is absent.
+func (k *collector) demand() *demand {
+	d := &demand{about: map[redis.Need]*about{}}
+	d.add(about{}, redis.Keyless()...)
+	for _, s := range k.plan.Streams {
+		own, _ := redis.Patterns(s.Spec.Name)
+		for use := redis.Consume; use <= redis.TrimProtected; use++ {
+			if s.uses[use] {
+				d.add(about{pos: s.Spec.Pos, pattern: own}, use.Needs(s.Spec.Name, "")...)
+			}
+		}
+	}
+	for _, g := range k.plan.Groups {
+		if g.Spec == nil || len(g.Spec.Subscriptions) == 0 {
+			continue
+		}
+		_, beside := redis.Patterns(g.Stream.Spec.Name)
+		from := about{pos: g.Spec.Pos, pattern: beside}
+		for _, use := range []redis.Use{redis.Records, redis.Floors, redis.Slots} {
+			d.add(from, use.Needs(g.Stream.Spec.Name, g.Name)...)
+		}
+		if g.Action == Create || g.Action == Restore {
+			from.apply = true
+			d.add(from, redis.Create.Needs(g.Stream.Spec.Name, g.Name)...)
+		}
+	}
+	return d
+}
+
+// groups reports whether a need is to change the groups of a stream.
+func groups(need redis.Need) bool { return strings.HasPrefix(need.Command, "xgroup|") }
+
+// rights finds out what the login may do, and writes down what a worker's has to
+// be allowed.
+func (k *collector) rights(ctx context.Context) error {
+	d := k.demand()
+	r := &k.plan.Rights
+	r.Rule, r.Optional = k.rule(d), redis.OptionalRights()
+	denied, err := k.server.Denied(ctx, slices.Concat(d.needs, optional(r.Optional, d.needs)))
+	if errors.Is(err, broker.ErrNoPermission) {
+		k.add(diag.Diagnostic{
+			Severity: diag.Error, Code: CodeRightsUnknown,
+			Summary: "the login may not run multi, so that what else it may do cannot be found out",
+			Detail:  "run needs multi too. The user needs the rule +multi.",
+		}, false)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	r.Known = true
+	for _, x := range denied {
+		switch {
+		case d.about[x.Need] != nil:
+			r.Denied = append(r.Denied, x)
+		case !x.ByKey:
+			r.Lacking = append(r.Lacking, x.Command)
+		}
+	}
+	k.missingCommands(d, true)
+	k.missingCommands(d, false)
+	k.missingKeys(d)
+	k.missingCreation()
+	return nil
+}
+
+// optional are the optional commands as needs; one that has a key is asked for
+// on any of ours.
+func optional(commands []string, needs []redis.Need) []redis.Need {
+	out := make([]redis.Need, len(commands))
+	for i, command := range commands {
+		out[i].Command = command
+		if !groups(out[i]) {
+			continue
+		}
+		for _, need := range needs {
+			out[i].Key = cmp.Or(out[i].Key, need.Key)
+		}
+	}
+	return out
+}
+
+// missingCommands tells of commands that the login may not run on any key: those
+// that apply needs too, or the rest.
+func (k *collector) missingCommands(d *demand, apply bool) {
+	var commands []string
+	for _, x := range k.plan.Rights.Denied {
+		if !x.ByKey && !groups(x.Need) && d.applies(x.Command) == apply && !slices.Contains(commands, x.Command) {
+			commands = append(commands, x.Command)
+		}
+	}
+	if len(commands) == 0 {
+		return
+	}
+	k.add(diag.Diagnostic{
+		Severity: diag.Error, Code: CodeRights, Summary: "the login may not run " + strings.Join(commands, ", "),
+		Detail: "The user needs the rules +" + strings.Join(commands, " +") + ".",
+	}, apply)
+}
+
+// applies reports whether apply needs a command on any key.
+func (d *demand) applies(command string) bool {
+	return slices.ContainsFunc(d.needs, func(n redis.Need) bool { return n.Command == command && d.about[n].apply })
+}
+
+// missingKeys tells of keys that the login may not touch, once for each pattern
+// that would grant them.
+func (k *collector) missingKeys(d *demand) {
+	type missing struct {
+		about
+		keys, commands []string
+	}
+	var all []*missing
+	for _, x := range k.plan.Rights.Denied {
+		if !x.ByKey {
+			continue
+		}
+		a := d.about[x.Need]
+		i := slices.IndexFunc(all, func(m *missing) bool { return m.pattern == a.pattern })
+		if i < 0 {
+			i = len(all)
+			all = append(all, &missing{about: *a})
+		}
+		m := all[i]
+		m.apply = m.apply || a.apply
+		if !slices.Contains(m.keys, x.Key) {
+			m.keys = append(m.keys, x.Key)
+		}
+		if !slices.Contains(m.commands, x.Command) {
+			m.commands = append(m.commands, x.Command)
+		}
+	}
+	for _, m := range all {
+		k.add(atPos(m.pos, diag.Error, CodeRights,
+			"the login may not use the key "+strings.Join(m.keys, ", ")+" with "+strings.Join(m.commands, ", "),
+			"The user needs the rule ~"+m.pattern+"."), m.apply)
+	}
+}
+
+// missingCreation tells of groups that are absent and that the login may not
+// create.
+func (k *collector) missingCreation() {
+	for _, g := range k.plan.Groups {
+		if g.Action != Create && g.Action != Restore {
+			continue
+		}
+		stream := g.Stream.Spec.Name
+		if slices.ContainsFunc(k.plan.Rights.Denied, func(x redis.Denied) bool { return groups(x.Need) && x.Key == stream }) {
+			g.Action = Refuse
+			k.add(atPos(g.Spec.Pos, diag.Error, CodeCreateRight, "group "+g.Name+" on "+stream+" is absent, and the login may not create it",
+				"`pipeline apply` creates it, with a login that may; or the user needs the rule +xgroup|create."), true)
+		}
+	}
+}
+
+// rule is the rule of a worker whose groups exist.
+func (k *collector) rule(d *demand) []string {
+	var commands []string
+	for _, need := range d.needs {
+		if !groups(need) && !slices.Contains(commands, need.Command) {
+			commands = append(commands, need.Command)
+		}
+	}
+	slices.Sort(commands)
+	rule := []string{"on", "resetkeys", "resetchannels", "-@all"}
+	for _, command := range commands {
+		rule = append(rule, "+"+command)
+	}
+	for _, s := range k.plan.Streams {
+		if len(s.uses) == 0 {
+			continue
+		}
+		own, beside := redis.Patterns(s.Spec.Name)
+		rule = append(rule, "~"+own)
+		if s.uses[redis.Consume] {
+			rule = append(rule, "~"+beside)
+		}
+	}
+	return rule
+}
