@@ -1,9 +1,12 @@
 package engine
 
 import (
+	crypto "crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 
 	"pipeline/engine/broker"
 	"pipeline/engine/clock"
@@ -34,6 +37,37 @@ type Config struct {
 	// KeepLogs hands what handlers log to the observer with each outcome. It is
 	// meant for people who watch, not for production.
 	KeepLogs *LogKeeper
+	// Chance is what is otherwise random. Only tests that must run the same way
+	// every time set it.
+	Chance Chance
+}
+
+// Chance is where an engine takes what is left to chance. The zero Chance is
+// the machine's.
+type Chance struct {
+	// Token returns the part of a consumer name that is new each time that the
+	// subscription with the label starts; default random. A token must never
+	// return: two processes would share a name.
+	Token func(subscription string) string
+	// Random returns numbers in [0, 1), which spread retries, attempts to reach
+	// the server and trims; default random. It is called by many goroutines.
+	Random func() float64
+	// FixedLanes brings a key to the same worker in every process; by default
+	// processes differ.
+	FixedLanes bool
+}
+
+func (c *Chance) fill() {
+	if c.Token == nil {
+		c.Token = func(string) string {
+			var token [4]byte
+			_, _ = crypto.Read(token[:]) // never fails
+			return hex.EncodeToString(token[:])
+		}
+	}
+	if c.Random == nil {
+		c.Random = rand.Float64
+	}
 }
 
 // check fills in defaults and refuses what cannot run.
@@ -50,6 +84,7 @@ func (c *Config) check() error {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
+	c.Chance.fill()
 	for _, s := range c.Pipeline.Subscriptions() {
 		if c.Handlers[s.Handler.Label] == nil {
 			return fmt.Errorf("engine: subscription %s: handler %s was not given", s.Label, s.Handler.Label)

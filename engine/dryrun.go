@@ -148,7 +148,7 @@ func (d *DryRun) work(ctx context.Context, jobs <-chan *dryJob) {
 	runners := make(map[*spec.Subscription]*work.Runner)
 	for _, s := range d.subs {
 		handler := d.cfg.Handlers[s.Handler.Label]
-		runners[s] = work.NewRunner(d.plans[s], "", func() (sandbox.Handler, uint64) { return handler, 1 }, d.cfg.Clock, d.cfg.takeLogs())
+		runners[s] = work.NewRunner(d.plans[s], "", func() (sandbox.Handler, uint64) { return handler, 1 }, d.cfg.Clock, d.cfg.Chance.Random, d.cfg.takeLogs())
 		defer runners[s].Close()
 	}
 	for job := range jobs {
@@ -203,5 +203,5 @@ func (s *subscription) runner(consumer string) *work.Runner {
 		version := slot.version.Load()
 		return *slot.current.Load(), version
 	}
-	return work.NewRunner(s.plan, consumer, code, s.engine.cfg.Clock, s.engine.cfg.takeLogs())
+	return work.NewRunner(s.plan, consumer, code, s.engine.cfg.Clock, s.engine.cfg.Chance.Random, s.engine.cfg.takeLogs())
 }

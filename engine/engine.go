@@ -22,10 +22,10 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"sync"
 	"sync/atomic"
 
 	"pipeline/engine/broker"
+	"pipeline/engine/clock"
 	"pipeline/engine/internal/health"
 	"pipeline/engine/internal/retry"
 	"pipeline/engine/internal/trim"
@@ -68,7 +68,7 @@ func New(cfg Config) (*Engine, error) {
 		cfg.Host = host
 	}
 	e := &Engine{cfg: cfg, handlers: make(map[string]*handlerSlot), ready: make(chan struct{})}
-	e.server = health.New(cfg.Clock, e.event)
+	e.server = health.New(cfg.Clock, cfg.Chance.Random, e.event)
 	for label, h := range cfg.Handlers {
 		slot := &handlerSlot{}
 		slot.current.Store(&h)
@@ -105,16 +105,17 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	run, stop := context.WithCancel(ctx)
 	defer stop()
-	var all sync.WaitGroup
-	all.Go(func() { trim.New(e.cfg.Pipeline, e.cfg.Broker, e.cfg.Clock, e.event).Run(run) })
-	all.Go(func() { e.keepFloors(run) })
-	var subs sync.WaitGroup
+	var all, subs clock.Group
+	all.Go(run, "trimmer", func() {
+		trim.New(e.cfg.Pipeline, e.cfg.Broker, e.cfg.Clock, e.cfg.Chance.Random, e.event).Run(run)
+	})
+	all.Go(run, "floors", func() { e.keepFloors(run) })
 	for _, s := range e.subs {
-		subs.Go(func() { s.run(run) })
+		subs.Go(run, s.spec.Label, func() { s.run(run) })
 	}
-	subs.Wait()
+	subs.Wait(ctx)
 	stop()
-	all.Wait()
+	all.Wait(ctx)
 	return e.result()
 }
 

@@ -2,14 +2,12 @@ package engine
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"pipeline/engine/broker"
+	"pipeline/engine/clock"
 	"pipeline/engine/internal/batch"
 	"pipeline/engine/internal/lane"
 	"pipeline/engine/internal/lease"
@@ -33,7 +31,7 @@ type session struct {
 	number   int
 	held     *batch.Held
 	parked   *retry.Parked
-	waits    sync.Mutex
+	waits    clock.Mutex
 	draining atomic.Bool
 	lanes    []*lane.Lane
 	settler  *settle.Settler
@@ -47,9 +45,7 @@ type session struct {
 // open takes a slot, and with it a name, and builds everything that works
 // under it.
 func (s *subscription) open(ctx context.Context) (*session, error) {
-	var token [4]byte
-	_, _ = rand.Read(token[:]) // never fails
-	slot := s.slotRequest(hex.EncodeToString(token[:]))
+	slot := s.slotRequest(s.engine.cfg.Chance.Token(s.spec.Label))
 	number, err := s.engine.cfg.Broker.AcquireSlot(ctx, slot)
 	if err != nil {
 		return nil, err
@@ -75,7 +71,8 @@ func (n *session) build() {
 	}
 	dispatch := &reader.Dispatcher{
 		Broker: cfg.Broker, Owner: n.owner, Clock: cfg.Clock, Held: n.held, Parked: n.parked, Park: s.spec.Claim == nil,
-		MinIdle: s.minIdle, MaxAttempts: s.spec.Retry.MaxAttempts, Lanes: n.lanes, Prepare: s.plan.Prepare, Event: s.event,
+		MinIdle: s.minIdle, MaxAttempts: s.spec.Retry.MaxAttempts, Lanes: n.lanes,
+		FixedLanes: cfg.Chance.FixedLanes, Prepare: s.plan.Prepare, Event: s.event,
 	}
 	n.sweeper = n.newSweeper(dispatch)
 	if s.spec.Claim == nil || !s.spec.Claim.Only {
@@ -163,15 +160,15 @@ func (n *session) run(ctx context.Context) {
 	defer stopSettling()
 	defer stopKeeping()
 
-	var input, lanes, settler, keeper sync.WaitGroup
-	keeper.Go(func() { n.keeper.Run(keeping) })
-	settler.Go(func() { n.settler.Run(settling) })
-	for _, l := range n.lanes {
-		lanes.Go(func() { l.Run(handling) })
+	var input, lanes, settler, keeper clock.Group
+	keeper.Go(keeping, "keeper", func() { n.keeper.Run(keeping) })
+	settler.Go(settling, "settler", func() { n.settler.Run(settling) })
+	for i, l := range n.lanes {
+		lanes.Go(handling, "lane "+strconv.Itoa(i), func() { l.Run(handling) })
 	}
-	input.Go(func() { n.sweeper.Run(reading) })
+	input.Go(reading, "sweeper", func() { n.sweeper.Run(reading) })
 	if n.reader != nil {
-		input.Go(func() {
+		input.Go(reading, "reader", func() {
 			if err := n.reader.Run(reading); err != nil {
 				n.sub.fail(err)
 			}
@@ -180,7 +177,7 @@ func (n *session) run(ctx context.Context) {
 	} else {
 		n.sub.begin()
 	}
-	<-reading.Done()
+	_ = clock.Wait(reading, nil) // until it is called off
 	n.draining.Store(true)
 	// The timer of the clock ends what does not end by itself.
 	timeout := n.sub.engine.cfg.Pipeline.DrainTimeout
@@ -188,15 +185,15 @@ func (n *session) run(ctx context.Context) {
 	settles := n.sub.engine.cfg.Clock.AfterFunc(timeout+settleGrace, stopSettling)
 	defer handlers.Stop()
 	defer settles.Stop()
-	input.Wait()
+	input.Wait(work)
 	for _, l := range n.lanes {
 		l.Close()
 	}
-	lanes.Wait()
-	close(n.settler.In())
-	settler.Wait()
+	lanes.Wait(work)
+	n.settler.Close()
+	settler.Wait(work)
 	stopKeeping()
-	keeper.Wait()
+	keeper.Wait(work)
 	if ctx.Err() != nil {
 		n.sub.left.Add(int64(n.settler.Left() + n.held.Count()))
 	}

@@ -1,12 +1,14 @@
 // Package clock is the only source of time in this module. Everything that
 // waits, ages or measures takes a Clock, so that the same code runs on real
 // time and, in tests, on a Virtual clock that stands still until it is moved.
+//
+// A clock that is moved by hand may only be moved once all has happened that
+// could happen by then. Who waits therefore does so through this package (Wait,
+// Sleep, Group, Mutex, …), which is how Turns know that everything rests, and
+// how they make concurrent code run the same way every time.
 package clock
 
-import (
-	"context"
-	"time"
-)
+import "time"
 
 // Clock tells the time and wakes sleepers. All methods are safe for
 // concurrent use.
@@ -31,22 +33,6 @@ type Timer interface {
 	Stop() bool
 	// Reset arms the timer again, d from now, whether or not it had fired.
 	Reset(d time.Duration)
-}
-
-// Sleep waits for d or until ctx is done, whichever is first, and returns
-// ctx's error in the second case. A d of zero or less returns at once.
-func Sleep(ctx context.Context, c Clock, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	t := c.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C():
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // Since is the time that has passed on c since t.

@@ -77,6 +77,20 @@ func (v *Virtual) AdvanceToNext(limit time.Time) bool {
 	return true
 }
 
+// MoveTo moves the clock forward to t, but not past its earliest pending timer,
+// and fires nothing. Several clocks are kept together by it: the one whose
+// timer is next fires it, and the others follow.
+func (v *Virtual) MoveTo(t time.Time) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if len(v.timers) > 0 && v.timers[0].due.Before(t) {
+		t = v.timers[0].due
+	}
+	if t.After(v.now) {
+		v.now = t
+	}
+}
+
 // Advance moves the clock by d, firing every timer that becomes due on the
 // way, each at its own time.
 func (v *Virtual) Advance(d time.Duration) {

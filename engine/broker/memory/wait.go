@@ -102,9 +102,7 @@ func (b *Broker) end(w *waiter, result []broker.Delivery, err error) {
 // await returns the result of a blocked read, which its context may end
 // early. What was delivered before that is returned all the same.
 func (b *Broker) await(ctx context.Context, w *waiter) ([]broker.Delivery, error) {
-	select {
-	case <-w.done:
-	case <-ctx.Done():
+	if clock.Wait(ctx, w.done) != nil {
 		b.mu.Lock()
 		if !w.ended {
 			b.end(w, nil, nil)

@@ -31,7 +31,7 @@ func TestSplitBringsEveryItemToOneLaneInOrderAndEqualKeysTogether(t *testing.T) 
 		b := filled(keys)
 		laneOf := map[string]int{}
 		seen := 0
-		b.Split(lanes, rapid.IntRange(0, lanes-1).Draw(t, "first"), func(l int, s batch.Share) {
+		b.Split(lanes, rapid.IntRange(0, lanes-1).Draw(t, "first"), rapid.Bool().Draw(t, "fixed"), func(l int, s batch.Share) {
 			last := broker.ID{}
 			for i := range s.Len() {
 				it := s.At(i)
@@ -58,7 +58,7 @@ func TestSplitBringsEveryItemToOneLaneInOrderAndEqualKeysTogether(t *testing.T) 
 func TestSplitSpreadsItemsWithoutKeys(t *testing.T) {
 	b := filled(make([]string, 100))
 	var sizes []int
-	b.Split(4, 3, func(_ int, s batch.Share) { sizes = append(sizes, s.Len()) })
+	b.Split(4, 3, false, func(_ int, s batch.Share) { sizes = append(sizes, s.Len()) })
 	if !slices.Equal(sizes, []int{25, 25, 25, 25}) {
 		t.Fatalf("lanes got %v items", sizes)
 	}
@@ -153,6 +153,6 @@ func BenchmarkSplit(b *testing.B) {
 	batch1 := filled(keys)
 	b.ReportAllocs()
 	for b.Loop() {
-		batch1.Split(8, 0, func(int, batch.Share) {})
+		batch1.Split(8, 0, false, func(int, batch.Share) {})
 	}
 }

@@ -15,7 +15,7 @@ func TestSplitLeavesABatchAloneOnceItsLastShareIsSent(t *testing.T) {
 		h := batch.NewHeld()
 		h.Add(b)
 		var lanes sync.WaitGroup
-		b.Split(64, 0, func(_ int, s batch.Share) {
+		b.Split(64, 0, false, func(_ int, s batch.Share) {
 			lanes.Go(func() {
 				items := make([]*batch.Item, s.Len())
 				for i := range items {
@@ -24,7 +24,7 @@ func TestSplitLeavesABatchAloneOnceItsLastShareIsSent(t *testing.T) {
 				h.Settled(s.Batch, items)
 				// Whoever gets it next arranges other items in it.
 				next := filled([]string{"x", "y"})
-				next.Split(2, 0, func(int, batch.Share) {})
+				next.Split(2, 0, false, func(int, batch.Share) {})
 			})
 		})
 		lanes.Wait()

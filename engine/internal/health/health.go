@@ -18,6 +18,8 @@ import (
 type Server struct {
 	clock clock.Clock
 	event func(observe.Event)
+	// random spreads what many processes would do at once: see Random.
+	random func() float64
 
 	mu   sync.Mutex
 	down bool
@@ -25,9 +27,12 @@ type Server struct {
 	back chan struct{}
 }
 
-// New returns a server that is taken to be up.
-func New(c clock.Clock, event func(observe.Event)) *Server {
-	return &Server{clock: c, event: event, back: make(chan struct{})}
+// Random is a random number in [0, 1).
+func (s *Server) Random() float64 { return s.random() }
+
+// New returns a server that is taken to be up. random is in [0, 1).
+func New(c clock.Clock, random func() float64, event func(observe.Event)) *Server {
+	return &Server{clock: c, event: event, random: random, back: make(chan struct{})}
 }
 
 // Failed records that an operation did not reach the server.
@@ -81,14 +86,7 @@ func (s *Server) Wait(ctx context.Context, b *retry.Backoff) error {
 		back = nil
 	}
 	b.Cut = false
-	t := s.clock.NewTimer(b.Next())
-	defer t.Stop()
-	select {
-	case <-t.C():
-	case <-back:
-		b.Cut = true
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	return nil
+	woken, err := clock.Nap(ctx, s.clock, b.Next(s.random()), back)
+	b.Cut = woken
+	return err
 }

@@ -1,6 +1,7 @@
 package health_test
 
 import (
+	"math/rand/v2"
 	"runtime"
 	"sync"
 	"testing"
@@ -24,7 +25,7 @@ func TestWhatFailsWhileOthersSucceedIsNotTriedAgainAtTheirPace(t *testing.T) {
 	v := clock.NewVirtual(time.Unix(0, 0))
 	var mu sync.Mutex
 	told := 0
-	s := health.New(v, func(observe.Event) {
+	s := health.New(v, rand.Float64, func(observe.Event) {
 		mu.Lock()
 		defer mu.Unlock()
 		told++
@@ -68,7 +69,7 @@ func TestWhatFailsWhileOthersSucceedIsNotTriedAgainAtTheirPace(t *testing.T) {
 func TestWhoWaitsIsWokenWhenTheServerIsBack(t *testing.T) {
 	v := clock.NewVirtual(time.Unix(0, 0))
 	var names []observe.EventName
-	s := health.New(v, func(e observe.Event) { names = append(names, e.Name) })
+	s := health.New(v, rand.Float64, func(e observe.Event) { names = append(names, e.Name) })
 	s.Failed(broker.ErrUnavailable)
 	s.Failed(broker.ErrUnavailable)
 	if !s.Down() {

@@ -40,6 +40,7 @@ type Lane struct {
 	out      chan<- batch.Share
 	draining *atomic.Bool
 	in       chan batch.Share
+	closed   atomic.Bool
 
 	// mu guards which entry runs and how it is called off.
 	mu      sync.Mutex
@@ -64,11 +65,18 @@ func New(c clock.Clock, r Runner, out chan<- batch.Share, draining *atomic.Bool)
 	return &Lane{clock: c, runner: r, out: out, draining: draining, in: make(chan batch.Share, queue)}
 }
 
-// Send queues a share. It must not be called after Close.
-func (l *Lane) Send(s batch.Share) { l.in <- s }
+// Send queues a share, and waits while the queue is full; ctx tells whose turn
+// that is, and its end is no reason to stop. It must not be called after Close.
+func (l *Lane) Send(ctx context.Context, s batch.Share) {
+	clock.Until(ctx, func() bool { return len(l.in) < cap(l.in) })
+	l.in <- s
+}
 
 // Close lets Run return once everything sent has been handed on.
-func (l *Lane) Close() { close(l.in) }
+func (l *Lane) Close() {
+	l.closed.Store(true)
+	close(l.in)
+}
 
 // Cancel calls the handler off if it is running the given entry: its lease is
 // lost. Safe for concurrent use.
@@ -94,10 +102,22 @@ func (l *Lane) Run(ctx context.Context) {
 	l.timer = l.clock.AfterFunc(time.Hour, l.flush)
 	l.timer.Stop()
 	defer l.timer.Stop()
-	for s := range l.in {
+	turns, something := clock.TurnsOf(ctx), l.something
+	for {
+		turns.Until(something)
+		s, ok := <-l.in
+		if !ok {
+			return
+		}
 		l.work(ctx, s)
 	}
 }
+
+// something reports whether there is something to receive.
+func (l *Lane) something() bool { return len(l.in) > 0 || l.closed.Load() }
+
+// room reports whether the settler has room.
+func (l *Lane) room() bool { return len(l.out) < cap(l.out) }
 
 func (l *Lane) work(ctx context.Context, s batch.Share) {
 	l.renew(ctx)
@@ -113,6 +133,9 @@ func (l *Lane) work(ctx context.Context, s batch.Share) {
 		}
 	}
 	l.cancel()
+	if turns := clock.TurnsOf(ctx); turns != nil {
+		turns.Until(l.room)
+	}
 	l.out <- l.rest(s)
 }
 

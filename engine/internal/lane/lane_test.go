@@ -57,7 +57,7 @@ func newBench(n int) *bench {
 // run sends the batch, lets the lane work until it is done, and returns the
 // lengths of the shares that it handed on.
 func (b *bench) run(ctx context.Context) []int {
-	b.batch.Split(1, 0, func(_ int, s batch.Share) { b.lane.Send(s) })
+	b.batch.Split(1, 0, false, func(_ int, s batch.Share) { b.lane.Send(context.Background(), s) })
 	b.lane.Close()
 	b.lane.Run(ctx)
 	close(b.out)
@@ -137,7 +137,7 @@ func TestWhatTheSettlerHasNoRoomForIsHandedOnLater(t *testing.T) {
 			sizes = append(sizes, s.Len())
 		}
 	}()
-	b.batch.Split(1, 0, func(_ int, s batch.Share) { b.lane.Send(s) })
+	b.batch.Split(1, 0, false, func(_ int, s batch.Share) { b.lane.Send(context.Background(), s) })
 	b.lane.Close()
 	b.lane.Run(t.Context())
 	close(full)

@@ -5,7 +5,6 @@ package lease
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"pipeline/engine/broker"
@@ -36,7 +35,7 @@ type Keeper struct {
 	Held   *batch.Held
 	// Waits is held while entries are renewed, and by the settler while it puts
 	// entries back: a renewal after that would undo their aging.
-	Waits *sync.Mutex
+	Waits *clock.Mutex
 	// Slot is the lease of the consumer's name; Number the slot.
 	Slot   broker.SlotRequest
 	Number int
@@ -109,7 +108,7 @@ func (k *Keeper) renewSlot(ctx context.Context) {
 
 // Renew renews every held entry and acts on those that are lost.
 func (k *Keeper) Renew(ctx context.Context) {
-	k.Waits.Lock()
+	k.Waits.Lock(ctx)
 	defer k.Waits.Unlock()
 	if k.renewed.IsZero() {
 		k.renewed = k.Clock.Now()

@@ -2,6 +2,7 @@ package lease_test
 
 import (
 	"context"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"sync"
@@ -74,8 +75,8 @@ func newBench(minIdle time.Duration) *bench {
 	held.Add(items)
 	b.item = &items.Items[0]
 	b.keeper = &lease.Keeper{
-		Broker: b.server, Clock: b.clock, Held: held, Waits: &sync.Mutex{}, MinIdle: minIdle,
-		Server:   health.New(b.clock, func(observe.Event) {}),
+		Broker: b.server, Clock: b.clock, Held: held, Waits: &clock.Mutex{}, MinIdle: minIdle,
+		Server:   health.New(b.clock, rand.Float64, func(observe.Event) {}),
 		Slot:     broker.SlotRequest{TTL: lease.TTL(time.Second)},
 		SlotLost: func() { b.slotLost++ }, EntryLost: func(id broker.ID) { b.lost = append(b.lost, id) },
 		Interrupted: func() { b.interrupted++ }, Event: func(e observe.Event) { b.events = append(b.events, e.Name) },

@@ -56,6 +56,7 @@ func (a *alarm) sleep(ctx context.Context, d time.Duration) {
 	a.sleeping = true
 	a.turns++
 	a.mu.Unlock()
+	clock.Until(ctx, func() bool { return !a.asleep() || ctx.Err() != nil })
 	select {
 	case <-a.wake:
 	case <-ctx.Done():

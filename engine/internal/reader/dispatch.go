@@ -3,7 +3,7 @@ package reader
 import (
 	"context"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"pipeline/engine/broker"
@@ -31,15 +31,17 @@ type Dispatcher struct {
 	MinIdle     time.Duration
 	MaxAttempts int
 	Lanes       []*lane.Lane
+	// FixedLanes: a key comes to the same lane in every process.
+	FixedLanes bool
 	// Prepare decodes the items of a batch and finds their keys.
 	Prepare func(*batch.Batch)
 	Event   func(observe.Event)
 
 	// mu makes the look into the held table and the entry into it one step:
 	// reads and sweeps may bring the same entry.
-	mu      sync.Mutex
+	mu      clock.Mutex
 	first   int
-	orphans bool
+	orphans atomic.Bool
 }
 
 // callTimeout bounds one operation about entries that are already ours.
@@ -70,7 +72,7 @@ func (d *Dispatcher) dispatch(ctx context.Context, ds []broker.Delivery, swept b
 	if len(ds) == 0 {
 		return nil
 	}
-	d.mu.Lock()
+	d.mu.Lock(ctx)
 	defer d.mu.Unlock()
 	if !slices.ContainsFunc(ds, unusual) {
 		b := batch.Get(len(ds))
@@ -78,13 +80,13 @@ func (d *Dispatcher) dispatch(ctx context.Context, ds []broker.Delivery, swept b
 		for i := range ds {
 			b.Grow().Delivery = ds[i]
 		}
-		d.send(b)
+		d.send(ctx, b)
 		return nil
 	}
 	ctx = context.WithoutCancel(ctx)
 	run, err := d.check(ctx, ds)
 	if err != nil {
-		d.orphans = true
+		d.orphans.Store(true)
 	}
 	slices.SortFunc(run, func(a, b candidate) int { return a.delivery.ID.Compare(b.delivery.ID) })
 	b := batch.Get(len(run))
@@ -94,29 +96,19 @@ func (d *Dispatcher) dispatch(ctx context.Context, ds []broker.Delivery, swept b
 		it.Delivery, it.Used = run[i].delivery, run[i].used
 		it.Exhausted, it.Past = run[i].exhausted, run[i].past
 	}
-	d.send(b)
+	d.send(ctx, b)
 	return err
 }
 
 // Orphans reports, once, whether entries are pending here that nobody works on.
-func (d *Dispatcher) Orphans() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	was := d.orphans
-	d.orphans = false
-	return was
-}
+func (d *Dispatcher) Orphans() bool { return d.orphans.Swap(false) }
 
 // Orphaned makes Orphans report true.
-func (d *Dispatcher) Orphaned() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.orphans = true
-}
+func (d *Dispatcher) Orphaned() { d.orphans.Store(true) }
 
 func unusual(d broker.Delivery) bool { return d.Deliveries > 0 || len(d.Fields) == 0 }
 
-func (d *Dispatcher) send(b *batch.Batch) {
+func (d *Dispatcher) send(ctx context.Context, b *batch.Batch) {
 	if len(b.Items) == 0 {
 		batch.Put(b)
 		return
@@ -124,7 +116,7 @@ func (d *Dispatcher) send(b *batch.Batch) {
 	d.Prepare(b)
 	d.Held.Add(b)
 	d.first = (d.first + 1) % len(d.Lanes)
-	b.Split(len(d.Lanes), d.first, func(l int, s batch.Share) { d.Lanes[l].Send(s) })
+	b.Split(len(d.Lanes), d.first, d.FixedLanes, func(l int, s batch.Share) { d.Lanes[l].Send(ctx, s) })
 }
 
 // check returns the deliveries that may run.

@@ -117,7 +117,7 @@ func (s *Sweeper) Run(ctx context.Context) {
 		if s.failed {
 			// It is tried again soon, but never in a loop that spins.
 			s.failed = false
-			s.alarm.sleep(ctx, backoff.Next())
+			s.alarm.sleep(ctx, backoff.Next(s.Server.Random()))
 			continue
 		}
 		backoff.Reset()
@@ -176,10 +176,8 @@ func (s *Sweeper) free(ctx context.Context) (int, error) {
 		if n := s.Room - s.Held.Swept(); n > 0 {
 			return min(n, page), nil
 		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return 0, ctx.Err()
+		if err := clock.Wait(ctx, changed); err != nil {
+			return 0, err
 		}
 	}
 }

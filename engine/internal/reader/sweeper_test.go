@@ -2,6 +2,7 @@ package reader
 
 import (
 	"context"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -68,7 +69,7 @@ func newScene(t *testing.T, o memory.Options) *scene {
 		Lanes: []*lane.Lane{worker}, Prepare: func(*batch.Batch) {}, Event: event,
 	}
 	s.sweeper = &Sweeper{
-		Broker: s.broker, Owner: me, Clock: s.clock, Server: health.New(s.clock, event), Held: s.held, Parked: s.parked,
+		Broker: s.broker, Owner: me, Clock: s.clock, Server: health.New(s.clock, rand.Float64, event), Held: s.held, Parked: s.parked,
 		Dispatch: s.dispatch, Room: 10, Predecessors: "c-host-0.", Siblings: "c-",
 		Restore: func(context.Context) error { return nil }, Fatal: func(err error) { s.fatal = append(s.fatal, err) }, Event: event,
 	}

@@ -53,10 +53,8 @@ func (w *Window) Wait(ctx context.Context, want int) (int, error) {
 			began = w.clock.Now()
 		}
 		w.waiting.Store(true)
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return 0, ctx.Err()
+		if err := clock.Wait(ctx, changed); err != nil {
+			return 0, err
 		}
 	}
 }

@@ -4,7 +4,6 @@ package retry
 
 import (
 	"math"
-	"math/rand/v2"
 	"time"
 
 	"pipeline/engine/spec"
@@ -43,10 +42,10 @@ type Backoff struct {
 func NewBackoff() *Backoff { return &Backoff{Min: 100 * time.Millisecond, Max: 30 * time.Second} }
 
 // Next is how long to wait before the next attempt; never under a tenth of
-// Min, so that it cannot spin.
-func (b *Backoff) Next() time.Duration {
+// Min, so that it cannot spin. random is in [0, 1).
+func (b *Backoff) Next(random float64) time.Duration {
 	b.bound = min(max(2*b.bound, b.Min), b.Max)
-	return max(b.Min/10, time.Duration(rand.Int64N(int64(b.bound)+1)))
+	return max(b.Min/10, time.Duration(random*float64(b.bound)))
 }
 
 // Reset starts again at Min, after a success.

@@ -2,6 +2,7 @@ package retry_test
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -50,13 +51,13 @@ func TestBackoffStaysWithinItsBoundsAndStartsAgainAfterSuccess(t *testing.T) {
 	b := retry.NewBackoff()
 	bound := b.Min
 	for range 30 {
-		if d := b.Next(); d < b.Min/10 || d > bound {
+		if d := b.Next(rand.Float64()); d < b.Min/10 || d > bound {
 			t.Fatalf("%v is outside %v to %v", d, b.Min/10, bound)
 		}
 		bound = min(2*bound, b.Max)
 	}
 	b.Reset()
-	if d := b.Next(); d > b.Min {
+	if d := b.Next(rand.Float64()); d > b.Min {
 		t.Fatalf("after a success the first wait is %v", d)
 	}
 }

@@ -1,6 +1,12 @@
 package settle
 
-import "pipeline/engine/internal/batch"
+import (
+	"context"
+	"time"
+
+	"pipeline/engine/clock"
+	"pipeline/engine/internal/batch"
+)
 
 // MaxItems and maxBytes bound one settlement, so that it is sent and answered
 // well within its deadline: one that cannot be would be sent again for ever.
@@ -32,6 +38,42 @@ func (s *Settler) more() <-chan batch.Share {
 	}
 	return s.in
 }
+
+// turn waits, where goroutines take turns, until Run can go on, and then lets
+// everything else run that can: like under load, what is finished by then goes
+// out as one settlement.
+func (s *Settler) turn(ctx context.Context, again *reminder) {
+	turns := clock.TurnsOf(ctx)
+	if turns == nil {
+		return
+	}
+	turns.Until(func() bool {
+		return len(s.queue) > 0 || len(s.in) > 0 || s.in != nil && s.closed.Load() || len(again.due) > 0 || ctx.Err() != nil
+	})
+	turns.Yield(clock.Rank{Later: clock.LaterSettle})
+}
+
+// reminder is a timer whose firing can be seen before it is received.
+type reminder struct {
+	timer clock.Timer
+	due   chan struct{}
+	armed bool
+}
+
+func newReminder(c clock.Clock) *reminder {
+	r := &reminder{due: make(chan struct{}, 1)}
+	r.timer = c.AfterFunc(time.Hour, func() { r.due <- struct{}{} })
+	r.timer.Stop()
+	return r
+}
+
+// arm sets it. It must not be armed.
+func (r *reminder) arm(d time.Duration) {
+	r.armed = true
+	r.timer.Reset(d)
+}
+
+func (r *reminder) stop() { r.timer.Stop() }
 
 // gather takes one settlement's worth out of the queue and of what else has
 // been finished meanwhile.

@@ -42,7 +42,7 @@ func TestARefusedStepIsSettledAgainHoweverBusyTheSubscriptionIs(t *testing.T) {
 	}
 	var running sync.WaitGroup
 	running.Go(func() { b.settler.Run(t.Context()) })
-	b.batch.Split(1, 0, func(_ int, s batch.Share) { b.settler.In() <- s })
+	b.batch.Split(1, 0, false, func(_ int, s batch.Share) { b.settler.In() <- s })
 	// Others finish all the time, far more often than a backoff lasts.
 	limit := time.After(10 * time.Second)
 	tick := time.NewTicker(time.Millisecond)
@@ -108,7 +108,7 @@ func TestOneSettlementIsBoundedByItsBytes(t *testing.T) {
 		largest, total = max(largest, len(s.Steps)), total+len(s.Steps)
 		return allDone(s), nil
 	}
-	bt.Split(1, 0, func(_ int, s batch.Share) { b.settler.In() <- s })
+	bt.Split(1, 0, false, func(_ int, s batch.Share) { b.settler.In() <- s })
 	close(b.settler.In())
 	b.settler.Run(t.Context())
 	if total != entries || largest > 16 {

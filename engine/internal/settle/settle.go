@@ -11,7 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"pipeline/engine/broker"
@@ -36,7 +36,7 @@ type Settler struct {
 	Server *health.Server
 	Held   *batch.Held
 	// Waits is held while entries are put or handed back: see lease.Keeper.
-	Waits *sync.Mutex
+	Waits *clock.Mutex
 	// Parked receives entries that this consumer runs again itself when due.
 	Parked *retry.Parked
 	// Settled is told of what was written, Event of what is unusual. Fatal is
@@ -45,7 +45,8 @@ type Settler struct {
 	Event   func(observe.Event)
 	Fatal   func(error)
 
-	in chan batch.Share
+	in     chan batch.Share
+	closed atomic.Bool
 	// queue is what is settled next, refused what waits to be tried again.
 	queue   []batch.Share
 	refused []batch.Share
@@ -56,31 +57,39 @@ type Settler struct {
 // Init makes the settler's queue. Call it before Run.
 func (s *Settler) Init() { s.in = make(chan batch.Share, 1024) }
 
-// In is where lanes hand shares to. Closing it ends Run once all is written.
+// In is where lanes hand shares to.
 func (s *Settler) In() chan batch.Share { return s.in }
+
+// Close ends Run once all is written. Nothing may be handed over any more.
+func (s *Settler) Close() {
+	s.closed.Store(true)
+	close(s.in)
+}
 
 // Left is how many entries were given up and stay pending. Those that are still
 // held when Run returns come on top. Valid after Run.
 func (s *Settler) Left() int { return s.left }
 
-// Run settles until In is closed and everything is written, or ctx is done: it
+// Run settles until Close and everything is written, or ctx is done: it
 // should outlive the run's own context by as much as settling may take. What
-// cannot be written by then stays held; Run still returns only once In is
-// closed, so that no lane waits for ever to hand over what it finished.
+// cannot be written by then stays held; Run still returns only after Close, so
+// that no lane waits for ever to hand over what it finished.
 func (s *Settler) Run(ctx context.Context) {
-	again := s.Clock.NewTimer(time.Hour)
-	again.Stop()
-	defer again.Stop()
-	armed, backoff := false, retry.NewBackoff()
+	again := newReminder(s.Clock)
+	defer again.stop()
+	backoff := retry.NewBackoff()
 	for open := true; open || len(s.queue) > 0 || len(s.refused) > 0; {
+		s.turn(ctx, again)
 		select {
 		case <-ctx.Done():
 			for open {
+				s.turn(ctx, again)
 				_, open = <-s.in // what comes stays held
 			}
 			return
-		case <-again.C():
-			s.queue, s.refused, armed = append(s.queue, s.refused...), nil, false
+		case <-again.due:
+			again.armed = false
+			s.queue, s.refused = append(s.queue, s.refused...), nil
 		case share, ok := <-s.more():
 			if !ok {
 				open, s.in = false, nil
@@ -91,10 +100,9 @@ func (s *Settler) Run(ctx context.Context) {
 		}
 		s.settle(ctx, s.gather())
 		switch {
-		case len(s.refused) > 0 && !armed:
+		case len(s.refused) > 0 && !again.armed:
 			// What is settled meanwhile must not put this off.
-			again.Reset(backoff.Next())
-			armed = true
+			again.arm(backoff.Next(s.Server.Random()))
 		case len(s.refused) == 0 && len(s.queue) == 0:
 			backoff.Reset()
 		}
@@ -153,7 +161,7 @@ func (s *Settler) send(ctx context.Context) (broker.SettleResult, error) {
 
 func (s *Settler) once(ctx context.Context) (broker.SettleResult, error) {
 	if len(s.work.settlement.Waits) > 0 {
-		s.Waits.Lock()
+		s.Waits.Lock(ctx)
 		defer s.Waits.Unlock()
 	}
 	call, cancel := context.WithTimeout(ctx, callTimeout)
@@ -198,7 +206,7 @@ func (s *Settler) release(ctx context.Context) {
 }
 
 func (s *Settler) handBack(ctx context.Context) error {
-	s.Waits.Lock()
+	s.Waits.Lock(ctx)
 	defer s.Waits.Unlock()
 	call, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

@@ -3,6 +3,7 @@ package settle_test
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -91,7 +92,7 @@ func newBench(t *testing.T, verbs ...batch.Verb) *bench {
 	b.held.Add(b.batch)
 	b.settler = &settle.Settler{
 		Broker: b.server, Owner: broker.Owner{Stream: "s", Group: "g", Consumer: "c"}, Clock: clock.Real(), Held: b.held,
-		Parked: b.parked, Waits: &sync.Mutex{}, Server: health.New(clock.Real(), func(observe.Event) {}),
+		Parked: b.parked, Waits: &clock.Mutex{}, Server: health.New(clock.Real(), rand.Float64, func(observe.Event) {}),
 		Settled: func(o []observe.Outcome) { b.settled = append(b.settled, o...) },
 		Event:   func(e observe.Event) { b.events = append(b.events, e.Name) },
 		Fatal:   func(err error) { b.fatal = append(b.fatal, err) },
@@ -106,7 +107,7 @@ func (b *bench) item(n int) *batch.Item { return &b.batch.Items[n-1] }
 func (b *bench) run() {
 	b.t.Helper()
 	var shares []batch.Share
-	b.batch.Split(1, 0, func(_ int, s batch.Share) { shares = append(shares, s) })
+	b.batch.Split(1, 0, false, func(_ int, s batch.Share) { shares = append(shares, s) })
 	for _, s := range shares {
 		b.settler.In() <- s
 	}
@@ -287,7 +288,7 @@ func TestWhatCannotBeWrittenByTheDeadlineStaysHeld(t *testing.T) {
 		cancel()
 		return broker.SettleResult{}, &broker.Error{Op: "settle", Kind: broker.ErrUnavailable}
 	}
-	b.batch.Split(1, 0, func(_ int, s batch.Share) { b.settler.In() <- s })
+	b.batch.Split(1, 0, false, func(_ int, s batch.Share) { b.settler.In() <- s })
 	close(b.settler.In())
 	b.settler.Run(ctx)
 	if left := b.settler.Left() + b.held.Count(); left != 1 {

@@ -5,7 +5,6 @@ package trim
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"time"
 
 	"pipeline/engine/broker"
@@ -28,12 +27,14 @@ type Trimmer struct {
 	broker  broker.Broker
 	clock   clock.Clock
 	event   func(observe.Event)
+	random  func() float64
 	refused map[string]bool
 }
 
-// New returns a trimmer for the streams that declare a retention.
-func New(p *spec.Pipeline, b broker.Broker, c clock.Clock, event func(observe.Event)) *Trimmer {
-	t := &Trimmer{broker: b, clock: c, event: event, refused: make(map[string]bool)}
+// New returns a trimmer for the streams that declare a retention. random, in
+// [0, 1), spreads its rounds.
+func New(p *spec.Pipeline, b broker.Broker, c clock.Clock, random func() float64, event func(observe.Event)) *Trimmer {
+	t := &Trimmer{broker: b, clock: c, random: random, event: event, refused: make(map[string]bool)}
 	for _, s := range p.Streams {
 		if s.Retention != nil {
 			t.streams = append(t.streams, s)
@@ -47,7 +48,7 @@ func (t *Trimmer) Run(ctx context.Context) {
 	if len(t.streams) == 0 {
 		return
 	}
-	for clock.Sleep(ctx, t.clock, time.Duration((0.5+rand.Float64())*float64(Every))) == nil {
+	for clock.Sleep(ctx, t.clock, time.Duration((0.5+t.random())*float64(Every))) == nil {
 		for _, s := range t.streams {
 			t.trim(ctx, s)
 		}

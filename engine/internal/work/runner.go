@@ -2,7 +2,6 @@ package work
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
 
 	"pipeline/engine/broker"
@@ -28,6 +27,7 @@ type Runner struct {
 	clock    clock.Clock
 	logs     func(*sandbox.Delivery) []sandbox.LogLine
 	minIdle  time.Duration
+	random   func() float64
 
 	instance sandbox.Instance
 	version  uint64
@@ -46,10 +46,12 @@ type Runner struct {
 	fieldsOf  chunks[broker.Field]
 }
 
-// NewRunner returns a runner for a consumer. logs takes what a delivery logged; nil keeps
+// NewRunner returns a runner for a consumer. random, in [0, 1), spreads retries; logs takes what a delivery logged; nil keeps
 // nothing. The instance is made when the first entry comes.
-func NewRunner(p *Plan, consumer string, code Code, c clock.Clock, logs func(*sandbox.Delivery) []sandbox.LogLine) *Runner {
-	return &Runner{plan: p, consumer: consumer, code: code, clock: c, logs: logs, minIdle: groupMinIdle(p.sub.Group)}
+func NewRunner(
+	p *Plan, consumer string, code Code, c clock.Clock, random func() float64, logs func(*sandbox.Delivery) []sandbox.LogLine,
+) *Runner {
+	return &Runner{plan: p, consumer: consumer, code: code, clock: c, random: random, logs: logs, minIdle: groupMinIdle(p.sub.Group)}
 }
 
 // Close frees the instance.
@@ -236,7 +238,7 @@ func (r *Runner) fail(it *batch.Item, f *outcome.Failure) {
 	case s.Retry.MaxAge > 0 && age >= s.Retry.MaxAge:
 		r.bury(it, codec.ReasonExpired, f.Message)
 	default:
-		out.After, out.HasAfter = retry.Delay(&s.Retry, attempt, rand.Float64()), true
+		out.After, out.HasAfter = retry.Delay(&s.Retry, attempt, r.random()), true
 		it.Action = r.wait(it, out.After)
 		it.Action.Wait.Error = f.Message
 	}
@@ -254,7 +256,7 @@ func (r *Runner) invalid(it *batch.Item) {
 		it.Action = batch.Action{Verb: batch.Stop}
 	case spec.PolicyRetry:
 		if it.Used+1 < s.Retry.MaxAttempts {
-			out.After, out.HasAfter = retry.Delay(&s.Retry, it.Used+1, rand.Float64()), true
+			out.After, out.HasAfter = retry.Delay(&s.Retry, it.Used+1, r.random()), true
 			it.Action = r.wait(it, out.After)
 			it.Action.Wait.Error = out.Error
 			return

@@ -3,6 +3,7 @@ package work_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -71,7 +72,7 @@ func run(t *testing.T, s *spec.Subscription, h *handler, deliveries int64, field
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := work.NewRunner(plan, "me", func() (sandbox.Handler, uint64) { return closer{h}, 1 }, clock.NewVirtual(now), nil)
+	r := work.NewRunner(plan, "me", func() (sandbox.Handler, uint64) { return closer{h}, 1 }, clock.NewVirtual(now), rand.Float64, nil)
 	defer r.Close()
 	b := batch.Get(1)
 	it := b.Grow()
