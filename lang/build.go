@@ -17,6 +17,9 @@ type built struct {
 	retries  map[*node]*spec.Retry
 	groups   []*builtGroup
 	subs     map[*node]*spec.Subscription
+	// told are the problems of scripts that were reported, for another handler
+	// of the same script.
+	told map[string]bool
 }
 
 // builtGroup is a group with all its subscriptions, disabled ones too.
@@ -37,7 +40,7 @@ type builtSub struct {
 // build makes the pipeline out of the evaluated blocks. With problems on the
 // way it is made as far as possible, for checks to go on.
 func (l *loader) build() *spec.Pipeline {
-	l.built = built{streams: map[*node]*spec.Stream{}, handlers: map[*node]*spec.Handler{}, retries: map[*node]*spec.Retry{}, subs: map[*node]*spec.Subscription{}}
+	l.built = built{streams: map[*node]*spec.Stream{}, handlers: map[*node]*spec.Handler{}, retries: map[*node]*spec.Retry{}, subs: map[*node]*spec.Subscription{}, told: map[string]bool{}}
 	p := &spec.Pipeline{DrainTimeout: 0}
 	if n := l.root.one("pipeline"); n != nil {
 		p.Name, p.Version, p.DrainTimeout = n.label, n.val("version").text, n.val("drain_timeout").dur

@@ -16,7 +16,8 @@ import (
 const maxScript = 64 << 20
 
 // CheckHandler compiles a handler and returns its problems. source is the text
-// of Path; modules are those of Modules, in order. It must not keep them.
+// of Path; modules are those of Modules, in order. It may keep them until Load
+// returns, to do once what several handlers need, and must not change them.
 type CheckHandler func(h *spec.Handler, source []byte, modules [][]byte) []Problem
 
 // Problem is what is wrong with a handler's script.
@@ -29,11 +30,19 @@ type Problem struct {
 	// Message is one line, lower case; Remedy says what to do.
 	Message, Remedy string
 	// Function is the name of the handler's function when the script does not
-	// have it; Available are those it has.
+	// have it; Available are those it has, and Lines where they begin. Line is
+	// then where something of the name stands that cannot be called.
 	Function  string
 	Available []string
+	Lines     map[string]int
 	// Grant is the kind of grant that the script needs and the handler lacks.
 	Grant string
+	// Unknown is a name that the script uses and that does not exist. Meant is
+	// what is called so elsewhere; Known are the names that exist in its place.
+	Unknown, Meant string
+	Known          []string
+	// Unreturned is the function that makes an outcome which is not returned.
+	Unreturned string
 	// Warning: the handler can be used in spite of it.
 	Warning bool
 }
@@ -52,7 +61,7 @@ func (l *loader) checkHandlers() {
 			text, good := l.script(texts, n.val("modules"), m.Source, m.Path)
 			modules, ok = append(modules, text), ok && good
 		}
-		if !ok || l.opts.CheckHandler == nil || !n.val("function").ok {
+		if !ok || l.opts.CheckHandler == nil || !n.val("function").ok || slices.ContainsFunc(n.all("grant"), badNode) {
 			continue
 		}
 		for _, problem := range l.opts.CheckHandler(h, source, modules) {
@@ -60,6 +69,9 @@ func (l *loader) checkHandlers() {
 		}
 	}
 }
+
+// badNode reports whether a block has a problem already.
+func badNode(n *node) bool { return n.bad }
 
 // checkKind checks that the file names end as they should.
 func (l *loader) checkKind(n *node, h *spec.Handler) bool {
@@ -115,57 +127,6 @@ func (l *loader) nearScript(name, where string) string {
 		}
 	}
 	return ""
-}
-
-// handlerProblem turns a problem of a script into a diagnostic that points into
-// the script, or to the argument that names what it lacks.
-func (l *loader) handlerProblem(n *node, h *spec.Handler, p Problem) {
-	severity, code := diag.Error, diag.ScriptInvalid
-	if p.Warning {
-		severity = diag.Warning
-	}
-	arg, file := n.val("source"), h.Path
-	if p.Module >= 0 && p.Module < len(h.Modules) {
-		arg, file = n.val("modules"), h.Modules[p.Module].Path
-	}
-	if p.Function != "" {
-		l.noFunction(n, h, p, severity)
-		return
-	}
-	at, related := arg.rng, diag.Range{}
-	if src := l.report.Source(file); src != nil && p.Line > 0 {
-		from := src.Offset(p.Line, p.Column)
-		at, related = src.Range(from, wordEnd(src.Text, from)), arg.rng
-	}
-	if p.Grant != "" {
-		code = diag.MissingGrant
-	}
-	d := l.add(severity, code, at, p.Message, p.Remedy)
-	d.Relate(related, fmt.Sprintf("handler %q uses the script here", n.label))
-}
-
-// noFunction reports a function that the script does not define.
-func (l *loader) noFunction(n *node, h *spec.Handler, p Problem, severity diag.Severity) {
-	v := n.val("function")
-	at := v.rng
-	if !v.set {
-		at = n.val("source").rng
-	}
-	detail := p.Remedy
-	if len(p.Available) > 0 {
-		detail = h.Source + " has " + list(slices.Sorted(slices.Values(p.Available))) + "."
-	}
-	d := l.add(severity, diag.FunctionMissing, at, p.Message, detail)
-	near := diag.Nearest(p.Function, p.Available)
-	if near == "" && len(p.Available) == 1 && !v.set {
-		near = p.Available[0]
-	}
-	if near != "" {
-		d.Suggest(near)
-		if v.set && isConstant(v.expr) {
-			d.Edit(v.rng, fmt.Sprintf("%q", near))
-		}
-	}
 }
 
 // wordEnd is the end of the word at an offset, at least one byte on.

@@ -57,6 +57,18 @@ func TestHandlerProblems(t *testing.T) {
 			diag.FunctionMissing, []string{"dir/p.hcl:68:14", `Did you mean "reciept"?`, "h.lua has other and reciept"}},
 		{"missing grant", lang.Problem{Module: -1, Line: 2, Column: 16, Message: "log is called without a grant", Remedy: "Add grant \"log\" {} to the handler.", Grant: "log"},
 			diag.MissingGrant, []string{"dir/h.lua:2:16", "grant \"log\" {}"}},
+		{"a local function", lang.Problem{Module: -1, Message: "the function is local", Remedy: "Write it without `local`.", Function: "receipt", Line: 2, Available: []string{"reciept"}},
+			diag.FunctionMissing, []string{"dir/p.hcl:68:14", "it stands here", "dir/h.lua:2:2", "Write it without"}},
+		{"where the near one is", lang.Problem{Module: -1, Message: "there is no function receipt", Function: "receipt", Available: []string{"reciept"}, Lines: map[string]int{"reciept": 2}},
+			diag.FunctionMissing, []string{"dir/h.lua:2:2", "reciept is defined here"}},
+		{"an unknown name", lang.Problem{Module: -1, Line: 2, Column: 16, Message: "there is no function `acc` here", Unknown: "acc", Known: []string{"ack", "retry"}},
+			diag.ScriptUnknownName, []string{"dir/h.lua:2:16", `Did you mean "ack"?`}},
+		{"a name of elsewhere", lang.Problem{Module: -1, Line: 2, Column: 16, Message: "there is no function `nack` here", Unknown: "nack", Meant: "retry", Known: []string{"ack"}},
+			diag.ScriptUnknownName, []string{`Did you mean "retry"?`}},
+		{"a capability of later", lang.Problem{Module: -1, Line: 2, Column: 16, Message: "there is nothing called `http` here", Unknown: "http", Known: []string{"hex"}},
+			diag.GrantUnavailable, []string{"dir/h.lua:2:16", "http is not in this version"}},
+		{"not returned", lang.Problem{Module: -1, Line: 2, Column: 16, Message: "ack() makes an outcome, and it is not returned", Unreturned: "ack"},
+			diag.OutcomeNotReturned, []string{"dir/h.lua:2:16"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := loadHandler(t, script, func(*spec.Handler, []byte, [][]byte) []lang.Problem { return []lang.Problem{c.problem} })
@@ -71,6 +83,36 @@ func TestHandlerProblems(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestProblemsOfAScriptAreToldOnce, not once for each handler that uses it, and
+// what each handler has to mend is told of each.
+func TestProblemsOfAScriptAreToldOnce(t *testing.T) {
+	src := "pipeline \"a\" {\n}\nhandler \"a\" {\n  source = \"h.lua\"\n}\nhandler \"b\" {\n  source = \"h.lua\"\n}\nhandler \"c\" { source = \"h.lua\" }\n"
+	files := fstest.MapFS{"p.hcl": {Data: []byte(src)}, "h.lua": {Data: []byte("x\ny\n")}}
+	_, r := lang.Load(files, "p.hcl", lang.Options{CheckHandler: func(h *spec.Handler, _ []byte, _ [][]byte) []lang.Problem {
+		return []lang.Problem{
+			{Module: -1, Line: 1, Column: 1, Message: "this is not Lua"},
+			{Module: -1, Line: 2, Column: 1, Message: "log.info needs a grant", Remedy: "Add it to " + h.Label + ".", Grant: "log"},
+		}
+	}})
+	all := r.All()[:4] // what follows is of the pipeline file
+	if all[0].Code != diag.ScriptInvalid || r.Count(diag.Error) != 4 {
+		t.Fatal(render(t, r))
+	}
+	for i, d := range all[1:] {
+		if i == 2 {
+			if len(d.Edits) > 0 {
+				t.Errorf("an edit of a block on one line: %+v", d.Edits)
+			}
+			continue
+		}
+		e := d.Edits[0]
+		mended := src[:e.Range.Start.Byte] + e.Text + src[e.Range.End.Byte:]
+		if want := "  source = \"h.lua\"\n  grant \"log\" {}\n}\n"; e.Range.File != "p.hcl" || strings.Count(mended, want) != 1 {
+			t.Errorf("mended:\n%s", mended)
+		}
 	}
 }
 

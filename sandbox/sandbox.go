@@ -195,10 +195,11 @@ type LoadError struct {
 	Column int
 	// Problem says what is wrong; Remedy, when not empty, what to do.
 	Problem, Remedy string
-	// Missing is the function that the script lacks, and Functions the ones
-	// that it has, when that is the problem.
+	// Missing is the function that the script lacks, Functions the ones that it
+	// has, and Lines where those begin, when that is the problem.
 	Missing   string
 	Functions []string
+	Lines     map[string]int
 }
 
 // Error is the problem with its place on one line.
@@ -212,4 +213,39 @@ func (e *LoadError) Error() string {
 		s += "; " + e.Remedy
 	}
 	return s
+}
+
+// FindingKind is the kind of a Finding.
+type FindingKind string
+
+// The kinds of findings.
+const (
+	// FindingGrant: the script uses a capability that it was not granted; Name
+	// is the capability.
+	FindingGrant FindingKind = "grant"
+	// FindingName: the script uses what does not exist; Name is what it wrote.
+	FindingName FindingKind = "name"
+	// FindingResult: an outcome is made and not returned; Name is the function
+	// that makes it.
+	FindingResult FindingKind = "result"
+)
+
+// Finding is something in a script that loads and will go wrong when a run
+// comes there.
+type Finding struct {
+	Kind   FindingKind
+	Source string
+	Line   int
+	// Column counts characters from 1; 0 is not known.
+	Column int
+	Name   string
+	// Problem says what is wrong; Remedy, when not empty, what to do. Both are
+	// worded like those of a LoadError.
+	Problem, Remedy string
+	// Meant is what stands here for what other systems call Name, "" when there
+	// is nothing; Known are the names that exist in its place.
+	Meant string
+	Known []string
+	// Certain: every run that does not end before comes there.
+	Certain bool
 }

@@ -103,6 +103,9 @@ var docs = map[Code][2]string{
 	GrantUnavailable: {"The language has the capability, and this version of the program does not.", "Remove the grant block."},
 	MissingGrant:     {"The script uses a capability that its handler is not granted.", "Add the grant block to the handler, or take the call out of the script."},
 
+	ScriptUnknownName:  {"The script calls or reads a global that does not exist; a run that comes there fails.", "Correct the name, or use what the message offers in its place."},
+	OutcomeNotReturned: {"The script makes an outcome, such as ack(), and does not return it; what is not returned has no effect.", "Write return before it."},
+
 	TimeoutAboveMinIdle:  {"A handler may run longer than min_idle.", "Shorten the handler's timeout or raise min_idle; the lease is renewed while it runs, so nothing is lost."},
 	BlockAboveDrain:      {"A read may wait longer than drain_timeout.", "Make block shorter than drain_timeout."},
 	ReplyLoop:            {"A group replies into a stream that it reads.", "Reply to another stream."},

@@ -101,6 +101,9 @@ const (
 	UnknownGrant     Code = "unknown_grant"
 	GrantUnavailable Code = "grant_unavailable"
 	MissingGrant     Code = "missing_grant"
+	// What a script does when a run comes there.
+	ScriptUnknownName  Code = "script_unknown_name"
+	OutcomeNotReturned Code = "outcome_not_returned"
 )
 
 // Checks across blocks.

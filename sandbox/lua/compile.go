@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	glua "github.com/yuin/gopher-lua"
-	"github.com/yuin/gopher-lua/ast"
 	"github.com/yuin/gopher-lua/parse"
 
 	"pipeline/sandbox"
@@ -23,11 +22,9 @@ const maxUpvalues = 250
 
 // program is one compiled source file.
 type program struct {
-	name  string
-	proto *glua.FunctionProto
-	// locals are the functions that the file declares as `local function` or
-	// `local name = function`, for the message when one of them is asked for.
-	locals map[string]int
+	name    string
+	proto   *glua.FunctionProto
+	outline *outline
 }
 
 // compileSource parses, rewrites and compiles one file. Every error is a
@@ -53,7 +50,7 @@ func compileSource(src sandbox.Source) (p *program, err error) {
 	if err != nil {
 		return nil, syntaxError(src, err)
 	}
-	locals := localFunctions(chunk)
+	outline := outlineOf(src.Name, src.Code, chunk)
 	if chunk, err = rewrite(src.Name, chunk); err != nil {
 		return nil, err
 	}
@@ -64,7 +61,7 @@ func compileSource(src sandbox.Source) (p *program, err error) {
 	if err := harden(src, proto); err != nil {
 		return nil, err
 	}
-	return &program{src.Name, proto, locals}, nil
+	return &program{src.Name, proto, outline}, nil
 }
 
 // harden turns tail calls into calls, here and in the functions inside. For
@@ -94,25 +91,6 @@ func harden(src sandbox.Source, p *glua.FunctionProto) error {
 		}
 	}
 	return nil
-}
-
-// localFunctions finds the functions that only the script itself can see.
-func localFunctions(chunk []ast.Stmt) map[string]int {
-	found := map[string]int{}
-	for _, s := range chunk {
-		local, ok := s.(*ast.LocalAssignStmt)
-		if !ok {
-			continue
-		}
-		for i, name := range local.Names {
-			if i < len(local.Exprs) {
-				if _, ok := local.Exprs[i].(*ast.FunctionExpr); ok {
-					found[name] = s.Line()
-				}
-			}
-		}
-	}
-	return found
 }
 
 // syntaxError words an error of the parser.

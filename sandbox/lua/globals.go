@@ -116,7 +116,7 @@ func (v *vm) load() (err error) {
 			return err
 		}
 	}
-	return v.bind()
+	return nil
 }
 
 func (v *vm) loadProgram(p *program, module bool) error {
@@ -156,20 +156,38 @@ func (v *vm) nameModule(p *program, result glua.LValue) {
 
 // bind finds the handler's function.
 func (v *vm) bind() error {
-	script := v.h.script().name
-	defined := map[string]bool{}
-	for name, owner := range v.globals.owner {
-		if _, ok := v.globals.table.RawGetString(name).(*glua.LFunction); ok && owner == script {
-			defined[name] = true
-		}
-	}
-	fn, ok := v.globals.table.RawGetString(v.h.spec.Function).(*glua.LFunction)
-	if !ok || v.globals.owner[v.h.spec.Function] == "" {
-		return v.h.missing(defined)
+	name := v.h.spec.Function
+	fn, ok := v.globals.table.RawGetString(name).(*glua.LFunction)
+	if !ok || v.globals.owner[name] == "" {
+		return missing(name, v.h.script().outline, v.defined())
 	}
 	v.fn = fn
 	v.withCtx = fn.IsG || fn.Proto.NumParameters > 1 || fn.Proto.IsVarArg != 0
 	return nil
+}
+
+// defined are the global functions of the handler's files with where each is
+// defined.
+func (v *vm) defined() map[string]definition {
+	found := map[string]definition{}
+	for name, owner := range v.globals.owner {
+		fn, ok := v.globals.table.RawGetString(name).(*glua.LFunction)
+		if !ok {
+			continue
+		}
+		d := definition{file: owner}
+		if !fn.IsG {
+			d.line = fn.Proto.LineDefined
+		}
+		found[name] = d
+	}
+	return found
+}
+
+// definition is where a global function is defined; line 0 is not known.
+type definition struct {
+	file string
+	line int
 }
 
 // openGrants defines the functions of what the handler was granted, and in the

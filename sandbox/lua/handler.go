@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 
@@ -33,10 +32,27 @@ type handler struct {
 // once, so that a handler that compiles also starts. Errors in the user's
 // files are *sandbox.LoadError; others are about the grants.
 func Compile(spec sandbox.Spec) (sandbox.Handler, error) {
-	h := &handler{
-		spec: spec, limits: spec.Limits.WithDefaults(),
-		hash: hash(&spec), granted: map[string]sandbox.Grant{},
+	h, err := newHandler(spec)
+	if err != nil {
+		return nil, err
 	}
+	h.hash = hash(&spec)
+	if err := h.compile(); err != nil {
+		return nil, err
+	}
+	in := newInstance(h)
+	defer in.Close()
+	v, err := in.bound(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	h.spare = v
+	return h, nil
+}
+
+// newHandler checks what a handler is made of besides its code.
+func newHandler(spec sandbox.Spec) (*handler, error) {
+	h := &handler{spec: spec, limits: spec.Limits.WithDefaults(), granted: map[string]sandbox.Grant{}}
 	if spec.RawInput {
 		return nil, fmt.Errorf("handler %q: input = \"raw\" is for WASM modules; a Lua handler of a text or bytes stream gets the bytes anyway", spec.Label)
 	}
@@ -47,21 +63,19 @@ func Compile(spec sandbox.Spec) (sandbox.Handler, error) {
 		}
 		h.granted[g.Kind] = g
 	}
-	for _, src := range append(slices.Clone(spec.Modules), spec.Source) {
+	return h, nil
+}
+
+// compile compiles the modules, then the script.
+func (h *handler) compile() error {
+	for _, src := range append(slices.Clone(h.spec.Modules), h.spec.Source) {
 		p, err := compileSource(src)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		h.programs = append(h.programs, p)
 	}
-	in := newInstance(h)
-	defer in.Close()
-	v, err := in.load(context.Background())
-	if err != nil {
-		return nil, err
-	}
-	h.spare = v
-	return h, nil
+	return nil
 }
 
 // NewInstance implements sandbox.Handler.
@@ -74,7 +88,7 @@ func (h *handler) NewInstance(ctx context.Context) (sandbox.Instance, error) {
 		in.vm.adopt(in.meter)
 		return in, nil
 	}
-	v, err := in.load(ctx)
+	v, err := in.bound(ctx)
 	if err != nil {
 		in.Close()
 		return nil, err
@@ -96,24 +110,6 @@ func (h *handler) Close() error {
 
 // script is the handler's own program, which comes after the modules.
 func (h *handler) script() *program { return h.programs[len(h.programs)-1] }
-
-// missing is the error for a function that the script does not define.
-func (h *handler) missing(defined map[string]bool) *sandbox.LoadError {
-	name := h.spec.Function
-	err := &sandbox.LoadError{
-		Source: h.script().name, Missing: name,
-		Functions: slices.Sorted(maps.Keys(defined)),
-		Problem:   fmt.Sprintf("there is no function %q", name),
-	}
-	if line, ok := h.script().locals[name]; ok {
-		err.Line = line
-		err.Problem = fmt.Sprintf("the function %q is local to the script", name)
-		err.Remedy = "write it without `local`"
-	} else if len(defined) == 0 {
-		err.Remedy = fmt.Sprintf("the script defines no functions; begin with `function %s(entry, ctx)`", name)
-	}
-	return err
-}
 
 // hash tells code apart by all that decides what it does.
 func hash(spec *sandbox.Spec) string {

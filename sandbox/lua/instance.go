@@ -69,7 +69,7 @@ func (in *instance) ready(ctx context.Context) error {
 	if in.vm != nil {
 		return nil
 	}
-	v, err := in.load(ctx)
+	v, err := in.bound(ctx)
 	in.vm, in.calls = v, 0
 	return err
 }
@@ -97,6 +97,18 @@ func (in *instance) load(ctx context.Context) (v *vm, err error) {
 	defer in.meter.end()
 	v = newVM(in.h, in.meter)
 	if err := v.load(); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// bound makes a state whose handler function is found.
+func (in *instance) bound(ctx context.Context) (*vm, error) {
+	v, err := in.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := v.bind(); err != nil {
 		return nil, err
 	}
 	return v, nil

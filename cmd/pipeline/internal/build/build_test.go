@@ -2,9 +2,11 @@ package build_test
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,6 +20,7 @@ import (
 	"pipeline/engine/outcome"
 	"pipeline/engine/spec"
 	"pipeline/engine/value"
+	"pipeline/lang/diag"
 	"pipeline/sandbox"
 )
 
@@ -188,6 +191,8 @@ func TestLoadCompilesHandlers(t *testing.T) {
 		"top level fails": {`  source = "h.lua"`, map[string]string{"h.lua": "local x = nil + 1\n" + good}, []string{"script_invalid"}},
 		"no function":     {"  source = \"h.lua\"\n  function = \"hande\"", map[string]string{"h.lua": good}, []string{"handler_function_missing"}},
 		"wasm":            {`  source = "h.wasm"`, map[string]string{"h.wasm": "\x00asm"}, []string{"WASM handlers are not in this version"}},
+		"no grant":        {`  source = "h.lua"`, map[string]string{"h.lua": "function handle() log.info('x') return ack() end"}, []string{"error[missing_grant]", "h.lua:1:19"}},
+		"no such module":  {"  source = \"h.lua\"\n  modules = [\"m.lua\"]", map[string]string{"h.lua": "function handle() log.info('x') return m.f() end", "m.lua": "\n\nreturn { f = = 1 }"}, []string{"script_invalid", "m.lua:3"}},
 		"endless":         {`  source = "h.lua"`, map[string]string{"h.lua": "while true do end"}, []string{"script_invalid"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -206,6 +211,45 @@ func TestLoadCompilesHandlers(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What will go wrong is told without keeping the pipeline from running.
+func TestLoadWarnsOfHandlers(t *testing.T) {
+	t.Parallel()
+	at := pipelineFile(t, "  source = \"h.lua\"\n  modules = [\"m.lua\"]", map[string]string{
+		"h.lua": "function handle(e)\n  if e.x then log.info('x') end\n  m.f(e)\n  return acc()\nend",
+		"m.lua": "return {\n  f = function(e)\n    retry()\n  end,\n  g = function() nothing() end,\n}",
+	})
+	p, report := build.Load(at, build.Vars{})
+	if p == nil {
+		t.Fatal(report.All())
+	}
+	var got []string
+	for _, d := range report.All() {
+		if d.Code != "no_dead_letter" {
+			got = append(got, fmt.Sprintf("%s[%s] %s:%d:%d %s", d.Severity, d.Code, filepath.Base(d.Range.File), d.Range.Start.Line, d.Range.Start.Column, d.Suggestion))
+		}
+	}
+	want := []string{"warning[missing_grant] h.lua:2:15 ", "warning[script_unknown_name] h.lua:4:10 ack", "warning[outcome_not_returned] m.lua:3:5 "}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+// The examples say nothing but notices.
+func TestExamplesHaveNoWarnings(t *testing.T) {
+	t.Parallel()
+	for _, at := range []string{"payments.hcl", "orders"} {
+		for _, vars := range []map[string]string{{}, {"before_8_4": "true"}} {
+			p, report := build.Load(filepath.Join("../../../../examples", at), build.Vars{Values: vars, Env: func(string) (string, bool) { return "", false }})
+			if at == "orders" && len(vars) > 0 {
+				continue
+			}
+			if p == nil || report.Count(diag.Warning) > 0 {
+				t.Errorf("%s: %v", at, report.All())
+			}
+		}
 	}
 }
 

@@ -39,13 +39,11 @@ func Compile(p *spec.Pipeline, host sandbox.Host) (*Handlers, error) {
 
 // Used are the handlers of the enabled subscriptions, in file order.
 func Used(p *spec.Pipeline) []*spec.Handler {
-	var used []*spec.Handler
-	for _, h := range p.Handlers {
-		if slices.ContainsFunc(p.Subscriptions(), func(s *spec.Subscription) bool { return s.Handler == h }) {
-			used = append(used, h)
-		}
+	runs := map[*spec.Handler]bool{}
+	for _, s := range p.Subscriptions() {
+		runs[s.Handler] = true
 	}
-	return used
+	return slices.DeleteFunc(slices.Clone(p.Handlers), func(h *spec.Handler) bool { return !runs[h] })
 }
 
 // ByLabel are the newest compiled handlers, as the engine takes them.
