@@ -57,11 +57,11 @@ func TestExitCodes(t *testing.T) {
 		"down":          {fmt.Errorf("publish: %w", down), 4, "server_unavailable"},
 		"refused":       {&broker.Error{Kind: broker.ErrAuth}, 4, "server_refuses"},
 		"no permission": {&broker.Error{Kind: broker.ErrNoPermission}, 4, "server_refuses"},
-		"wrong type":    {&broker.Error{Kind: broker.ErrWrongType}, 4, "wrong_type"},
+		"wrong type":    {&broker.Error{Kind: broker.ErrWrongType}, 4, "server_wrong_type"},
 		"full":          {&broker.Error{Kind: broker.ErrOutOfMemory}, 4, "server_full"},
 		"old":           {&broker.Error{Kind: broker.ErrUnsupported}, 4, "server_unsuitable"},
 		"all failed by the server": {
-			&engine.FailedError{Failed: []engine.Failed{{Subscription: "s", Err: &broker.Error{Kind: broker.ErrWrongType}}}}, 4, "wrong_type",
+			&engine.FailedError{Failed: []engine.Failed{{Subscription: "s", Err: &broker.Error{Kind: broker.ErrWrongType}}}}, 4, "server_wrong_type",
 		},
 		"all failed by policy": {&engine.FailedError{Failed: []engine.Failed{{Subscription: "s", Err: errors.New("on_invalid")}}}, 1, "all_failed"},
 		"left beside a close":  {errors.Join(&engine.LeftError{}, errors.New("close")), 5, "entries_left"},

@@ -13,17 +13,6 @@ import (
 	"pipeline/lang/diag"
 )
 
-// The codes of diagnostics about the command line and its files. Those about
-// pipeline files are in lang/diag.
-const (
-	codeUsage     diag.Code = "wrong_usage"
-	codeInput     diag.Code = "input_unreadable"
-	codeInputLine diag.Code = "input_line"
-	codeUnread    diag.Code = "stream_unread"
-	// codeNotAvailable: the language has it, this version's engine does not.
-	codeNotAvailable diag.Code = "not_available"
-)
-
 // usageError is a mistake in the arguments.
 type usageError struct{ diag.Diagnostic }
 

@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"maps"
+	"slices"
+
+	"pipeline/lang/diag"
+)
+
+// The codes of diagnostics about the command line and its files. Those about
+// pipeline files are in lang/diag.
+const (
+	codeUsage     diag.Code = "wrong_usage"
+	codeInput     diag.Code = "input_unreadable"
+	codeInputLine diag.Code = "input_line"
+	codeUnread    diag.Code = "stream_unread"
+	// codeNotAvailable: the language has it, this version's engine does not.
+	codeNotAvailable diag.Code = "not_available"
+)
+
+// codeDoc documents a code of the command line: one of a diagnostic, or the
+// word that an error carries which ends a command.
+type codeDoc struct {
+	// exits are the exit codes that it comes with; none where the command goes on.
+	exits           []int
+	meaning, action string
+}
+
+// codeDocs are all codes of the command line. Like those of pipeline files they
+// are a closed list: they are never renamed.
+var codeDocs = map[diag.Code]codeDoc{
+	codeUsage: {
+		[]int{exitUsage}, "The arguments are not those that the command takes.",
+		"Read the usage line below the message, or the command's --help.",
+	},
+	codeInput: {
+		[]int{exitFailed, exitUsage}, "The file of entries, or standard input, cannot be read; entries that were read before were used.",
+		"Check the path and its permissions. What was read before the failure is counted in the summary.",
+	},
+	codeInputLine: {
+		[]int{exitFailed}, "A line of the input is no entry: not JSON, not an envelope, for an unknown stream, or not of the stream's type.",
+		"Correct the line; the others were used. Without --stream or --to each line is an envelope {\"stream\":…,\"entry\":…}.",
+	},
+	codeUnread: {
+		nil, "Entries of the input are for a stream that no enabled subscription reads, so nothing was tried with them.",
+		"Enable a subscription of the stream, or leave the entries out.",
+	},
+	codeNotAvailable: {
+		[]int{exitUsage}, "The file is valid, and this version of the program cannot run what it asks for.",
+		"Do without what the message names, or use a later version.",
+	},
+	"bad_lines": {
+		[]int{exitFailed}, "Lines of the input could not be used; each was reported. The others were used.",
+		"Correct these lines and give them again, alone.",
+	},
+	"strict": {
+		[]int{exitFailed}, "With --strict: a handler failed, or an entry was invalid.",
+		"The outcomes above say which; without --strict the exit code is 0 whatever the outcomes.",
+	},
+	"memory_broker": {
+		[]int{exitUsage}, "The command needs a server, and the pipeline declares broker \"memory\" or none.",
+		"Declare broker \"redis\", or use dev, which runs without a server.",
+	},
+	"invalid_broker": {
+		[]int{exitUsage}, "The settings of the broker cannot be used: its URL, a certificate, a key.",
+		"Correct what the message names. The URL itself is not shown, because it may hold a password.",
+	},
+	"interrupted": {
+		[]int{exitLeft}, "A signal stopped the command before the end of its input.",
+		"The message says how far it came; publish names the last line that was added.",
+	},
+	"entries_left": {
+		[]int{exitLeft}, "The service stopped before everything in flight was settled. Nothing is lost: what was not settled stays pending.",
+		"Nothing, if another worker claims; for a complete stop raise drain_timeout or shorten the handlers' timeouts.",
+	},
+	"all_failed": {
+		[]int{exitFailed}, "Every subscription has stopped, each for its own reason, and none of them can go on.",
+		"The message names the reasons; on_failure or on_invalid = \"stop\" is one that was asked for.",
+	},
+	"stopped": {
+		nil, "A second signal ended the process at once; the exit code is 128 and the signal's number. What was in flight stays pending.",
+		"Send one signal and wait for draining, at most drain_timeout.",
+	},
+	"server_unavailable": {
+		[]int{exitServer}, "The server cannot be reached, or broke off the connection.",
+		"Check that it runs, its address and the network between. run waits for a server by itself.",
+	},
+	"server_refuses": {
+		[]int{exitServer}, "The server refuses the login, or the login lacks a right.",
+		"Check username and password; the message names the command and the key that were refused.",
+	},
+	"server_full": {
+		[]int{exitServer}, "The server is out of memory and refuses to write. Nothing was acknowledged that was not written.",
+		"Give it memory, or trim streams with a retention block.",
+	},
+	"server_unsuitable": {
+		[]int{exitServer}, "The server lacks a command that the pipeline needs.",
+		"Use a newer server, or do without what the message names.",
+	},
+	"server_wrong_type": {
+		[]int{exitServer}, "A key that should be a stream holds something else on the server.",
+		"Give the stream another name, or remove the key.",
+	},
+	"claiming_read_unsupported": {
+		[]int{exitServer}, "A subscription claims with its reads, using = \"read\", and the server is too old for that.",
+		"Use using = \"auto\", which claims with XAUTOCLAIM on such a server, or a server of the version in the message.",
+	},
+	"autoclaim_unsupported": {
+		[]int{exitServer}, "A subscription claims pending entries, and the server has no command for it.",
+		"Use a server of the version in the message.",
+	},
+}
+
+// codeNames are the codes of the command line, sorted.
+func codeNames() []diag.Code { return slices.Sorted(maps.Keys(codeDocs)) }

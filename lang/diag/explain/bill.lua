@@ -1,0 +1,3 @@
+function handle(order)
+  return { order = order.id, total = order.amount }
+end
