@@ -87,7 +87,7 @@ var serverErrors = []struct {
 	{broker.ErrUnavailable, "server_unavailable"},
 	{broker.ErrAuth, "server_refuses"},
 	{broker.ErrNoPermission, "server_refuses"},
-	{broker.ErrWrongType, "wrong_type"},
+	{broker.ErrWrongType, "server_wrong_type"},
 	{broker.ErrOutOfMemory, "server_full"},
 	{broker.ErrUnsupported, "server_unsuitable"},
 }
