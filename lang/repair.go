@@ -17,6 +17,8 @@ type repairer struct {
 	f      *file
 	text   []byte
 	tokens hclsyntax.Tokens
+	// dirty: the text was changed since its tokens were read.
+	dirty bool
 	// broken: what is left cannot be parsed sensibly.
 	broken bool
 }
@@ -24,7 +26,7 @@ type repairer struct {
 // repair mends what it can; ok is false when parsing makes no sense.
 func (l *loader) repair(f *file, tokens hclsyntax.Tokens) (text []byte, ok bool) {
 	r := &repairer{l: l, f: f, text: bytes.Clone(f.src.Text), tokens: tokens}
-	for _, pass := range []func(){r.byteOrderMark, r.characters, r.quotes, r.strings, r.units, r.statements} {
+	for _, pass := range []func(){r.byteOrderMark, r.characters, r.otherLanguage, r.shellDefaults, r.tripleQuotes, r.quotes, r.strings, r.numbers, r.units, r.operators, r.statements} {
 		pass()
 		if r.broken {
 			return nil, false
@@ -36,6 +38,7 @@ func (l *loader) repair(f *file, tokens hclsyntax.Tokens) (text []byte, ok bool)
 // mended lexes the text again after a pass has changed it, and checks it
 // again: a repair could turn text into code.
 func (r *repairer) mended() {
+	r.dirty = false
 	r.tokens = lex(r.text, r.f.name)
 	if !r.l.guard(r.f.src, r.tokens) {
 		r.broken = true
@@ -62,10 +65,14 @@ func (r *repairer) source(first, last int) string {
 }
 
 // put writes over the text at an offset.
-func (r *repairer) put(offset int, s string) { copy(r.text[offset:], s) }
+func (r *repairer) put(offset int, s string) {
+	r.dirty = true
+	copy(r.text[offset:], s)
+}
 
 // blank writes spaces over a piece of the text.
 func (r *repairer) blank(start, end int) {
+	r.dirty = true
 	for i := start; i < end; i++ {
 		r.text[i] = ' '
 	}

@@ -1,7 +1,6 @@
 package lang
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,77 +11,6 @@ import (
 	"pipeline/lang/diag"
 	"pipeline/lang/eval"
 )
-
-// byteOrderMark skips a mark that some editors put before UTF-8.
-func (r *repairer) byteOrderMark() {
-	const mark = "\xef\xbb\xbf"
-	if !bytes.HasPrefix(r.text, []byte(mark)) {
-		return
-	}
-	rng := r.f.src.Range(0, len(mark))
-	r.l.add(diag.Notice, diag.ByteOrderMark, rng, "the file begins with a byte order mark", "It is skipped. Save the file as UTF-8 without one.").Edit(rng, "")
-	r.blank(0, len(mark))
-	r.mended()
-}
-
-// lookAlike is a character that is taken for one of the language.
-type lookAlike struct{ name, means string }
-
-// lookAlikes are what word processors, chats and other keyboards write. What
-// they mean is at most one byte, so that the rest can be filled with spaces.
-var lookAlikes = map[rune]lookAlike{
-	'\u00a0': {"a no-break space", " "}, '\u2007': {"a figure space", " "}, '\u202f': {"a narrow no-break space", " "}, '\u3000': {"an ideographic space", " "},
-	'\u2002': {"an en space", " "}, '\u2003': {"an em space", " "}, '\u2009': {"a thin space", " "},
-	'\u200b': {"a zero-width space", ""}, '\u200c': {"a zero-width non-joiner", ""}, '\u200d': {"a zero-width joiner", ""}, '\u2060': {"a word joiner", ""}, '\ufeff': {"a byte order mark", ""}, '\u00ad': {"a soft hyphen", ""},
-	'\u2013': {"an en dash", "-"}, '\u2014': {"an em dash", "-"}, '\u2212': {"a minus sign", "-"}, '\u2010': {"a hyphen", "-"}, '\u2011': {"a no-break hyphen", "-"},
-	'\uff1d': {"a full-width equals sign", "="}, '\uff5b': {"a full-width brace", "{"}, '\uff5d': {"a full-width brace", "}"}, '\uff08': {"a full-width parenthesis", "("}, '\uff09': {"a full-width parenthesis", ")"},
-	'\uff3b': {"a full-width bracket", "["}, '\uff3d': {"a full-width bracket", "]"}, '\uff0c': {"a full-width comma", ","}, '\uff0e': {"a full-width stop", "."}, '\uff1a': {"a full-width colon", ":"},
-	'\r': {"a carriage return without a line feed", "\n"}, '\v': {"a vertical tab", " "}, '\f': {"a form feed", " "},
-}
-
-// characters finds look-alikes outside of strings and comments. Each kind is
-// reported once, however often it stands in the file.
-func (r *repairer) characters() {
-	told := map[rune]*diag.Diagnostic{}
-	for i, tok := range r.tokens {
-		if tok.Type != hclsyntax.TokenInvalid {
-			continue
-		}
-		c, size := utf8.DecodeRune(tok.Bytes)
-		like, known := lookAlikes[c]
-		if !known || size != len(tok.Bytes) {
-			continue
-		}
-		r.blank(from(tok), to(tok))
-		r.put(from(tok), like.means)
-		if told[c] != nil {
-			told[c].Edit(r.span(i, i), like.means)
-			continue
-		}
-		d := r.fail(diag.InvalidCharacter, i, i, fmt.Sprintf("%s (U+%04X) is not part of the language", like.name, c), r.elsewhere(i, c))
-		told[c] = d.Edit(d.Range, like.means)
-		if strings.TrimSpace(like.means) != "" {
-			d.Suggest(like.means)
-		}
-	}
-	if len(told) > 0 {
-		r.mended()
-	}
-}
-
-// elsewhere says how often a character comes again.
-func (r *repairer) elsewhere(first int, c rune) string {
-	n := 0
-	for _, tok := range r.tokens[first+1:] {
-		if tok.Type == hclsyntax.TokenInvalid && string(tok.Bytes) == string(c) {
-			n++
-		}
-	}
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf("It comes %s more in this file.", count(n, "time"))
-}
 
 // quoteMarks are quotes that open or close no string of the language.
 const quoteMarks = "\u201c\u201d\u201e\u201f\u00ab\u00bb\u2018\u2019\u201a\u2033\uff02'`"
@@ -188,10 +116,15 @@ func (r *repairer) unclosedString(quote, inner, end int) {
 		last--
 	}
 	if inner >= 0 && r.line(inner) == r.line(quote) {
-		r.fail(diag.UnclosedString, inner, inner, "this ${ is never closed", "Add the closing brace; $${ writes the two characters themselves.")
+		d := r.fail(diag.UnclosedString, inner, inner, "this ${ is never closed", "Add the closing brace; $${ writes the two characters themselves.")
+		r.closeInterpolation(d, inner)
 		return
 	}
-	r.fail(diag.UnclosedString, quote, last, "this string is not closed on its line", "Add the closing quote; \\n writes a line break, and <<EOT begins a text of several lines.")
+	if r.openString(quote) {
+		return
+	}
+	d := r.fail(diag.UnclosedString, quote, last, "this string is not closed on its line", "Add the closing quote; \\n writes a line break, and <<EOT begins a text of several lines.")
+	r.closeString(d, quote)
 }
 
 // units finds numbers with a unit and no quotes: 30s, 16MiB, 30 s.

@@ -92,9 +92,17 @@ func (s *statements) statement() bool {
 	case hclsyntax.TokenMinus:
 		s.dashes()
 	case hclsyntax.TokenComma, hclsyntax.TokenSemicolon:
-		s.separator()
+		if !s.otherComment() {
+			s.separator()
+		}
+	case hclsyntax.TokenOBrack:
+		if !s.startsLine(s.i) || !s.section(s.i, "a section in brackets is no block") {
+			s.i++
+		}
 	default:
-		s.i++ // the parser's own message fits
+		if !s.otherComment() {
+			s.i++ // the parser's own message fits
+		}
 	}
 	return true
 }
@@ -137,7 +145,8 @@ func (s *statements) sameLine() {
 	}
 	b.second = true
 	s.broken = s.broken || !s.breakLine(b.brace+1)
-	s.fail(diag.SingleLineBlock, b.name, b.brace, "a block on one line holds one argument at most", "Put each argument on a line of its own.")
+	d := s.fail(diag.SingleLineBlock, b.name, b.brace, "a block on one line holds one argument at most", "Put each argument on a line of its own.")
+	s.breakUp(d, b)
 }
 
 // gap is the white space before a token.
@@ -159,7 +168,10 @@ func (s *statements) close() {
 		if s.early >= 0 {
 			at = s.early
 		}
-		s.fail(diag.UnexpectedClose, at, at, "this brace closes nothing", "Remove it, or add the block that it should close.")
+		d := s.fail(diag.UnexpectedClose, at, at, "this brace closes nothing", "Remove it, or add the block that it should close.")
+		if s.startsLine(at) && (s.kind(at+1) == hclsyntax.TokenNewline || s.kind(at+1) == hclsyntax.TokenEOF) {
+			d.Edit(d.Range, "")
+		}
 		return
 	}
 	if b.second {
@@ -185,12 +197,14 @@ func (s *statements) end() {
 	}
 	s.broken = true
 	if s.strayed == nil {
-		s.fail(diag.UnclosedBlock, b.name, b.brace, fmt.Sprintf("this %s block is never closed", s.source(b.name, b.name)), "Add the closing brace at the end of the file.")
+		d := s.fail(diag.UnclosedBlock, b.name, b.brace, fmt.Sprintf("this %s block is never closed", s.source(b.name, b.name)), "Add the closing brace at the end of the file.")
+		s.closeBlock(d, b, -1)
 		return
 	}
 	b = &s.strayed.block
-	s.fail(diag.UnclosedBlock, b.name, b.brace, fmt.Sprintf("this %s block is never closed", s.source(b.name, b.name)), "Add the closing brace: the indentation says where.").
-		Relate(s.span(s.strayed.at, s.strayed.at), "by its indentation this lies outside of it")
+	d := s.fail(diag.UnclosedBlock, b.name, b.brace, fmt.Sprintf("this %s block is never closed", s.source(b.name, b.name)), "Add the closing brace: the indentation says where.")
+	d.Relate(s.span(s.strayed.at, s.strayed.at), "by its indentation this lies outside of it")
+	s.closeBlock(d, b, s.strayed.at)
 }
 
 // quotedName handles a statement whose name stands in quotes.
@@ -286,6 +300,9 @@ func (s *statements) named(name, next int) {
 
 // assignment handles name: value, name == value, name => value, name := value.
 func (s *statements) assignment(name, op int) {
+	if s.colon(name, op) {
+		return
+	}
 	end := op
 	if s.kind(op) == hclsyntax.TokenColon && s.kind(op+1) == hclsyntax.TokenEqual {
 		end = op + 1
@@ -318,6 +335,7 @@ func (s *statements) labels(name, next int) {
 		labels++
 	}
 	switch {
+	case s.noise(name, next):
 	case s.kind(at) == hclsyntax.TokenOBrace:
 		s.openBlock(name, at)
 	case s.kind(at) == hclsyntax.TokenNewline && s.braceBelow(at) >= 0:
@@ -375,9 +393,26 @@ func (s *statements) alone(name, next int) {
 		s.braceOnNextLine(name, next)
 		return
 	}
+	if s.bodyBelow(name, next) {
+		return
+	}
 	s.fail(diag.Syntax, name, name, fmt.Sprintf("%s has neither a value nor a body", s.source(name, name)), fmt.Sprintf("Write %s = value, or %s { … }.", s.source(name, name), s.source(name, name)))
 	s.drop(name, next)
 	s.i = next
+}
+
+// bodyBelow handles a block without its opening brace: deeper lines follow.
+func (s *statements) bodyBelow(name, next int) bool {
+	below := s.firstToken(next)
+	word := s.source(name, name)
+	if !isBlock(word) || s.kind(below) != hclsyntax.TokenIdent || s.kind(below+1) != hclsyntax.TokenEqual || s.indent(below) <= s.indent(name) {
+		return false
+	}
+	s.broken = true
+	end := to(s.tokens[next-1])
+	s.fail(diag.Syntax, name, name, fmt.Sprintf("this %s block has no opening brace", word), fmt.Sprintf("Write %s {.", word)).
+		Edit(s.f.src.Range(end, end), " {")
+	return true
 }
 
 // drop takes an unfinished argument out of the text; it is not missed again.
@@ -406,9 +441,13 @@ func (s *statements) dotted(name, next int) {
 	for i := len(parts) - 2; i >= 0; i-- {
 		shape = parts[i] + " { " + shape + " }"
 	}
-	s.fail(diag.Syntax, name, end-1, "the name of an argument has no dots", "Arguments of a nested block stand in its braces: "+shape+".")
+	d := s.fail(diag.Syntax, name, end-1, "the name of an argument has no dots", "Arguments of a nested block stand in its braces: "+shape+".")
 	s.i = end + 1
 	s.value(name)
+	if last := s.i - 1; last > end {
+		whole := strings.Replace(shape, "…", s.source(end+1, last), 1)
+		d.Suggest(whole)
+	}
 	s.drop(name, s.i)
 	if b := s.top(); b != nil {
 		s.l.excused[parts[len(parts)-2]+"."+parts[len(parts)-1]] = true

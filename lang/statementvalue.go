@@ -2,6 +2,7 @@ package lang
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
@@ -44,7 +45,7 @@ func (s *statements) value(name int) {
 			s.unclosedBracket(open)
 			return
 		}
-		if len(open) == 0 && s.endsValue(kind) {
+		if len(open) == 0 && (s.endsValue(kind) || s.trailingComment()) {
 			return
 		}
 		if len(open) > 0 && s.outside(name, open) {
@@ -110,11 +111,24 @@ func (s *statements) unclosedBracket(open []int) {
 	at := open[len(open)-1]
 	closer := map[hclsyntax.TokenType]string{hclsyntax.TokenOBrace: "}", hclsyntax.TokenOBrack: "]", hclsyntax.TokenOParen: ")"}[s.kind(at)]
 	if closer == "" {
-		s.fail(diag.UnclosedString, at, at, "this text is never closed", "Add what closes it.")
+		s.unclosedText(at)
 		return
 	}
 	d := s.fail(diag.UnclosedBracket, at, at, fmt.Sprintf("this %s is never closed", s.source(at, at)), fmt.Sprintf("Add the %s that closes it.", closer))
 	if s.kind(s.i) != hclsyntax.TokenEOF {
 		d.Relate(s.span(s.i, s.i), "here it is still open")
+		s.closeBracket(d, at, closer)
 	}
+}
+
+// unclosedText reports a template that is open at the end of the file.
+func (s *statements) unclosedText(at int) {
+	if s.kind(at) != hclsyntax.TokenOHeredoc {
+		s.fail(diag.UnclosedString, at, at, "this text is never closed", "Add what closes it.")
+		return
+	}
+	start := from(s.tokens[at])
+	word := strings.TrimSpace(strings.TrimLeft(s.source(at, at), "<-"))
+	rng := s.f.src.Range(start, start+len(strings.TrimSpace(s.source(at, at))))
+	s.l.fail(diag.UnclosedString, rng, "this text is never closed", fmt.Sprintf("It ends with a line that holds nothing but %s.", word))
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
@@ -67,7 +68,7 @@ func count(n int, noun string) string {
 func identifier(s string) string {
 	clean := strings.Map(func(r rune) rune {
 		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_':
+		case unicode.IsLetter(r), r >= '0' && r <= '9', r == '_':
 			return r
 		}
 		return '_'

@@ -178,6 +178,18 @@ var functionAliases = map[string]string{
 	"b64encode": "base64encode", "b64decode": "base64decode", "default": "coalesce",
 }
 
+// FunctionHelp lists some of what may be called.
+const FunctionHelp = "what there is has plain names, such as format(\"%s\", x), join(\",\", list), lower(x)."
+
+// MeantFunction is the function that a name of another language stands for, or
+// "".
+func MeantFunction(name string) string {
+	if meant := functionAliases[strings.ToLower(name)]; meant != "" {
+		return meant
+	}
+	return diag.Nearest(name, FunctionNames())
+}
+
 // checkCall reports a function that does not exist or may not be called here.
 func (s *Scope) checkCall(x *hclsyntax.FunctionCallExpr, use Use) bool {
 	if x.Name == "env" && !use.Env {
@@ -193,10 +205,7 @@ func (s *Scope) checkCall(x *hclsyntax.FunctionCallExpr, use Use) bool {
 	if _, ok := s.functions(use)[x.Name]; ok {
 		return true
 	}
-	meant := functionAliases[x.Name]
-	if meant == "" {
-		meant = diag.Nearest(x.Name, FunctionNames())
-	}
+	meant := MeantFunction(x.Name)
 	d := s.failAt(diag.UnknownFunction, x.NameRange, fmt.Sprintf("there is no function %q", x.Name), "").Suggest(meant)
 	if _, callable := s.functions(use)[meant]; callable {
 		d.Edit(s.at(x.NameRange), meant)

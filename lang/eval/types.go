@@ -79,6 +79,12 @@ func (s *Scope) quotedType(e hclsyntax.Expression, word string) bool {
 	return false
 }
 
+// MeantType is the type that a word of another language stands for, or "".
+func MeantType(word string) string { return meantType(word) }
+
+// TypeHelp says what types there are.
+const TypeHelp = typeHelp
+
 func meantType(word string) string {
 	lower := strings.ToLower(word)
 	if slices.Contains(typeNames, lower) {
