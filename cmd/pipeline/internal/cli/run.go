@@ -69,6 +69,7 @@ func (a *app) consume(ctx context.Context, p *spec.Pipeline, server broker.Broke
 	}
 	eng, err := engine.New(engine.Config{
 		Pipeline: p, Broker: server, Handlers: handlers.ByLabel(), Clock: a.clock, Logger: log,
+		Observer: view.NewFailures(log, a.clock),
 	})
 	if err != nil {
 		return fail(exitUsage, "not_available", err.Error())

@@ -1,0 +1,116 @@
+package view
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"pipeline/engine/clock"
+	"pipeline/engine/observe"
+	"pipeline/engine/spec"
+)
+
+// Failures logs what goes wrong with entries: it is the observer of run. Of one event in one subscription it
+// writes at most burst lines in a period, and then says with the next line how many it left out, so that a
+// broken handler does not fill a disk.
+type Failures struct {
+	log   *slog.Logger
+	clock clock.Clock
+
+	mu   sync.Mutex
+	told map[failureKey]*told
+}
+
+// The lines of one event that are written in a period.
+const (
+	failureBurst  = 10
+	failurePeriod = 10 * time.Second
+)
+
+// The events of single entries. Their names are stable.
+const (
+	eventFailed       observe.EventName = "entry.failed"
+	eventInvalid      observe.EventName = "entry.invalid"
+	eventDeadLettered                   = observe.EventDeadLettered
+)
+
+type failureKey struct {
+	sub   *spec.Subscription
+	event observe.EventName
+}
+
+// told is what was written of an event in its present period.
+type told struct {
+	since         time.Time
+	lines, unsaid int
+}
+
+var _ observe.Observer = (*Failures)(nil)
+
+// NewFailures returns an observer that writes to log.
+func NewFailures(log *slog.Logger, c clock.Clock) *Failures {
+	return &Failures{log: log, clock: c, told: map[failureKey]*told{}}
+}
+
+// Event does nothing: the engine logs its events itself.
+func (f *Failures) Event(observe.Event) {}
+
+// Settled logs the failed, the invalid and the dead among the outcomes.
+func (f *Failures) Settled(sub *spec.Subscription, outcomes []observe.Outcome) {
+	for i := range outcomes {
+		o := &outcomes[i]
+		switch {
+		case o.Dead || o.Result == observe.ResultDead:
+			f.write(sub, o, eventDeadLettered, "dead letter, now in "+sub.Group.DeadLetter.Name)
+		case o.Result == observe.ResultFailed:
+			f.write(sub, o, eventFailed, "failed, again in "+Duration(o.After))
+		case o.Result == observe.ResultInvalid:
+			f.write(sub, o, eventInvalid, "invalid, the handler did not run")
+		}
+	}
+}
+
+func (f *Failures) write(sub *spec.Subscription, o *observe.Outcome, event observe.EventName, message string) {
+	unsaid, ok := f.allow(failureKey{sub, event})
+	if !ok {
+		return
+	}
+	attrs := []slog.Attr{
+		slog.String("event", string(event)), slog.String("subscription", sub.Label), slog.String("entry", o.ID.String()),
+	}
+	if o.Attempt > 0 {
+		attrs = append(attrs, slog.Int("attempt", o.Attempt), slog.Int("max_attempts", sub.Retry.MaxAttempts))
+	}
+	for _, a := range []slog.Attr{slog.String("reason", o.Reason), slog.String("error", o.Error)} {
+		if a.Value.String() != "" {
+			attrs = append(attrs, a)
+		}
+	}
+	if unsaid > 0 {
+		attrs = append(attrs, slog.Int("left_out_before", unsaid))
+	}
+	f.log.LogAttrs(context.Background(), slog.LevelWarn, message, attrs...)
+}
+
+// allow reports whether a line may be written now, and how many were left out before it.
+func (f *Failures) allow(k failureKey) (unsaid int, ok bool) {
+	now := f.clock.Now()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	t := f.told[k]
+	if t == nil {
+		t = &told{since: now}
+		f.told[k] = t
+	}
+	if now.Sub(t.since) >= failurePeriod {
+		t.since, t.lines = now, 0
+	}
+	if t.lines == failureBurst {
+		t.unsaid++
+		return 0, false
+	}
+	t.lines++
+	unsaid, t.unsaid = t.unsaid, 0
+	return unsaid, true
+}
