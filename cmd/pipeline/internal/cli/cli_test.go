@@ -301,13 +301,14 @@ func TestDueAt(t *testing.T) {
 		"claimed when idle":        {claims, 10 * time.Second, 0, 20 * time.Second, true},
 		"idle long enough":         {claims, time.Hour, 0, 0, true},
 		"the record is later":      {claims, 29 * time.Second, time.Hour, time.Hour, true},
-		"the claim is later":       {claims, 0, time.Second, 30 * time.Second, true},
+		"its consumer is first":    {claims, 29 * time.Second, time.Second / 2, time.Second / 2, true},
+		"its consumer is gone":     {claims, 29 * time.Second, -time.Minute, time.Second, true},
 		"only a record":            {&spec.Group{}, 0, time.Second, time.Second, true},
 		"nothing brings it back":   {&spec.Group{}, time.Hour, 0, 0, false},
 		"handed back with no idle": {claims, 1000000000 * time.Second, 0, 0, true},
 	} {
 		var r broker.Record
-		if c.record > 0 {
+		if c.record != 0 {
 			r.Due = now.Add(c.record)
 		}
 		due, ok := dueAt(c.group, broker.Pending{Idle: c.idle}, r, now)

@@ -28,6 +28,7 @@ func (a *app) pendingCommand() *cobra.Command {
 	pending := &cobra.Command{
 		Use:   "pending",
 		Short: "Show what waits in the groups of a pipeline",
+		Long:  "pending looks at entries that were delivered and not acknowledged yet. It changes nothing.",
 		Args:  unknownCommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -35,8 +36,11 @@ func (a *app) pendingCommand() *cobra.Command {
 	list := &cobra.Command{
 		Use:   "list PATH",
 		Short: "List the entries that wait: who holds them, why, and until when",
-		Args:  onePath,
-		RunE:  func(cmd *cobra.Command, args []string) error { return a.pendingList(cmd, args[0], flags) },
+		Long: "list shows the pending entries of every group, the oldest first: the consumer that holds each, how often it was\n" +
+			"delivered, how many attempts that cost, when it may run again, and the last error. It reads the server and changes\n" +
+			"nothing; an entry without a time waits for a worker of its consumer's slot.",
+		Args: onePath,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.pendingList(cmd, args[0], flags) },
 	}
 	list.Flags().StringVar(&flags.group, "group", "", "only the group `NAME`")
 	list.Flags().IntVar(&flags.limit, "limit", defaultPending, "list at most `N` entries of a group, the oldest first")
@@ -144,14 +148,14 @@ func pendingEntry(g *spec.Group, p broker.Pending, r broker.Record, now time.Tim
 	return e
 }
 
-// dueAt is when a pending entry may run again: not before the time in its
-// record, and not before it has been idle for as long as the group's claims
-// demand. ok is false when neither says anything.
+// dueAt is when a pending entry may run again: at the time in its record, which its consumer keeps by itself, a
+// little before others may claim it; without one when it has been idle for as long as the group's claims demand.
+// ok is false when neither says anything.
 func dueAt(g *spec.Group, p broker.Pending, r broker.Record, now time.Time) (due time.Time, ok bool) {
 	if minIdle := groupMinIdle(g); minIdle > 0 {
 		due, ok = now.Add(max(0, minIdle-p.Idle)), true
 	}
-	if r.Due.After(due) {
+	if r.Due.After(now) {
 		due, ok = r.Due, true
 	}
 	return due, ok
