@@ -130,17 +130,24 @@ func (s *Server) URL() string {
 	return u.String()
 }
 
+// CLIPath is the path of a redis-cli for this server. Without one the test is skipped.
+func (s *Server) CLIPath() string {
+	s.t.Helper()
+	if path := launcher("redis-cli", s.Version); path != "" {
+		return path
+	}
+	path, err := exec.LookPath("redis-cli")
+	if err != nil {
+		s.t.Skip("no redis-cli on this machine; `make servers` fetches one")
+	}
+	return path
+}
+
 // CLI runs redis-cli with these arguments on the test's database and returns what it prints, without the
 // last line break. An error reply fails the test.
 func (s *Server) CLI(arguments ...string) string {
 	s.t.Helper()
-	path := launcher("redis-cli", s.Version)
-	if path == "" {
-		var err error
-		if path, err = exec.LookPath("redis-cli"); err != nil {
-			s.t.Skip("no redis-cli on this machine; `make servers` fetches one")
-		}
-	}
+	path := s.CLIPath()
 	host, port, _ := strings.Cut(s.Addr, ":")
 	base := []string{"-e", "-h", host, "-p", port, "-n", strconv.Itoa(s.DB)}
 	if s.login.Username != "" {
