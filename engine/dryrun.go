@@ -191,7 +191,7 @@ func (c *Config) takeLogs() func(*sandbox.Delivery) []sandbox.LogLine {
 	if c.KeepLogs == nil {
 		return nil
 	}
-	return c.KeepLogs.take
+	return c.KeepLogs.Take
 }
 
 // runner makes the runner of one worker.

@@ -33,8 +33,8 @@ func (k *LogKeeper) Log(d *sandbox.Delivery, line sandbox.LogLine) {
 	k.lines[d] = append(k.lines[d], line)
 }
 
-// take returns the lines of a delivery and forgets them.
-func (k *LogKeeper) take(d *sandbox.Delivery) []sandbox.LogLine {
+// Take returns the lines of a delivery and forgets them. It may be called on nil.
+func (k *LogKeeper) Take(d *sandbox.Delivery) []sandbox.LogLine {
 	if k == nil {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"slices"
 	"time"
 
 	"pipeline/engine/broker"
@@ -139,8 +140,18 @@ func (b *Broker) Flush() {
 
 // Disconnect ends every blocked read with ErrUnavailable, as a connection that
 // breaks does. Nothing was delivered to them.
-func (b *Broker) Disconnect() {
+func (b *Broker) Disconnect() { b.DisconnectIf(func(broker.Owner) bool { return true }) }
+
+// DisconnectIf is Disconnect for the reads of the owners for which match holds.
+// match must not use the broker.
+func (b *Broker) DisconnectIf(match func(broker.Owner) bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.endReads(&broker.Error{Kind: broker.ErrUnavailable, Detail: "the connection was closed"})
+	for _, name := range sortedNames(b.keys) {
+		for _, w := range slices.Clone(b.keys[name].waiters) {
+			if match(w.r.Owner) {
+				b.end(w, nil, &broker.Error{Kind: broker.ErrUnavailable, Detail: "the connection was closed"})
+			}
+		}
+	}
 }

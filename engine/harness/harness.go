@@ -1,0 +1,307 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"pipeline/engine"
+	"pipeline/engine/broker"
+	"pipeline/engine/broker/memory"
+	"pipeline/engine/clock"
+	"pipeline/engine/codec"
+	"pipeline/engine/spec"
+	"pipeline/sandbox"
+)
+
+// Config is what a Harness is made of.
+type Config struct {
+	// Pipeline is what to run. Required.
+	Pipeline *spec.Pipeline
+	// Handlers are the compiled handlers by their labels: one for each handler
+	// that an enabled subscription uses. The harness does not close them.
+	Handlers map[string]sandbox.Handler
+	// Version is the version of Redis that the server plays, such as "8.2.0";
+	// default the newest that memory knows.
+	Version string
+	// Start is where the clock stands at first; default DefaultStart.
+	Start time.Time
+	// KeepLogs is the host that the handlers were compiled with, if what they
+	// log is to be seen in their Calls.
+	KeepLogs *engine.LogKeeper
+	// Patience is how long, in real time, the pipeline may take to come to rest
+	// while the clock stands still; default 30s.
+	Patience time.Duration
+}
+
+// DefaultStart is where clocks stand at first: a fixed moment, so that entry ids
+// are the same in every run.
+var DefaultStart = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+// DefaultPatience is that of a Config that names none.
+const DefaultPatience = 30 * time.Second
+
+// Harness is one pipeline with its server, its workers and its clock. It is
+// used by one goroutine; Close it when done.
+type Harness struct {
+	cfg    Config
+	server *memory.Broker
+	// time is the server's clock. Each worker has one of its own beside it, so
+	// that the time of a dead one can run on alone.
+	time    *clock.Virtual
+	turns   *clock.Turns
+	workers []*Worker
+	// order is each subscription's place in the pipeline, by label; tokens are
+	// the subscriptions by the last part of their consumers' names.
+	order    map[string]int
+	tokens   map[string]string
+	decoders map[string]*codec.Decoder
+	faults   []*armed
+	// down keeps workers from the server; back ends it.
+	down   bool
+	back   clock.Timer
+	calls  map[string][]*Call
+	events []Event
+}
+
+// New returns a harness without workers, on an empty server. It fails where no
+// engine could be made of the configuration.
+func New(cfg Config) (*Harness, error) {
+	if cfg.Pipeline == nil {
+		return nil, errors.New("harness: no pipeline")
+	}
+	if cfg.Version == "" {
+		cfg.Version = memory.DefaultVersion
+	}
+	if err := memory.CheckVersion(cfg.Version); err != nil {
+		return nil, fmt.Errorf("harness: server %w", err)
+	}
+	if cfg.Start.IsZero() {
+		cfg.Start = DefaultStart
+	}
+	if cfg.Patience <= 0 {
+		cfg.Patience = DefaultPatience
+	}
+	h := &Harness{
+		cfg: cfg, time: clock.NewVirtual(cfg.Start), turns: clock.NewTurns(), order: map[string]int{},
+		tokens: map[string]string{}, decoders: map[string]*codec.Decoder{}, calls: map[string][]*Call{},
+	}
+	h.server = memory.New(h.time, memory.Options{Version: cfg.Version})
+	for i, s := range cfg.Pipeline.Subscriptions() {
+		h.order[s.Label] = i
+	}
+	for _, s := range h.streams() {
+		d, err := codec.NewDecoder(s)
+		if err != nil {
+			return nil, fmt.Errorf("harness: %w", err)
+		}
+		h.decoders[s.Name] = d
+	}
+	if _, err := h.newEngine(&Worker{harness: h, machine: "none"}); err != nil {
+		return nil, fmt.Errorf("harness: %w", err)
+	}
+	return h, nil
+}
+
+// streams are those that the pipeline names or makes up.
+func (h *Harness) streams() []*spec.Stream {
+	streams := slices.Clone(h.cfg.Pipeline.Streams)
+	add := func(s *spec.Stream) {
+		if s != nil && !slices.Contains(streams, s) {
+			streams = append(streams, s)
+		}
+	}
+	for _, g := range h.cfg.Pipeline.Groups {
+		add(g.Stream)
+		add(g.DeadLetter)
+		for _, s := range g.Subscriptions {
+			if s.Reply != nil {
+				add(s.Reply.To)
+			}
+			for _, r := range s.Routes {
+				add(r.To)
+			}
+		}
+	}
+	return streams
+}
+
+// Now is where the clock stands.
+func (h *Harness) Now() time.Time { return h.time.Now() }
+
+// Server is the server in memory, for what a test does to it as another client
+// or an operator: delete, destroy groups, look. Its operations act at once; call
+// Settle after them.
+func (h *Harness) Server() *memory.Broker { return h.server }
+
+// Publish appends entries as a producer does and returns their ids. Before the
+// first Start they are there before the service. Producers reach the server even
+// while ServerDown keeps the workers from it. Workers see the entries at the
+// next Settle or Advance.
+func (h *Harness) Publish(adds ...broker.Add) ([]broker.ID, error) {
+	return h.server.Add(context.Background(), adds)
+}
+
+// Start starts a worker process and runs it until it rests. It fails with what
+// the engine's Run returned if that ended at once: an *engine.UnsuitableError
+// where the server lacks what the pipeline asks for. Several workers share the
+// work as processes on machines of their own do.
+func (h *Harness) Start(ctx context.Context) (*Worker, error) {
+	return h.StartOn(ctx, "worker"+strconv.Itoa(len(h.workers)+1))
+}
+
+// StartOn is Start on the machine with that name, which is part of consumer
+// names. A worker on the machine of one that is gone takes over at once what
+// that one left, when its lease has run out.
+func (h *Harness) StartOn(ctx context.Context, machine string) (*Worker, error) {
+	w := &Worker{
+		harness: h, number: len(h.workers) + 1, name: "worker" + strconv.Itoa(len(h.workers)+1), machine: machine,
+		clock: clock.NewVirtual(h.Now()), consumers: map[string]string{}, open: map[callKey]*Call{},
+	}
+	run, err := h.newEngine(w)
+	if err != nil {
+		return nil, err
+	}
+	w.engine = run
+	life, end := context.WithCancel(context.WithValue(context.Background(), workerKey{}, w))
+	w.end = end
+	life = h.turns.Context(life)
+	h.workers = append(h.workers, w)
+	h.turns.Go(w.name, func() {
+		w.err = run.Run(life)
+		w.ended = true
+	})
+	if err := h.Settle(ctx); err != nil {
+		return nil, err
+	}
+	if w.ended && w.err != nil && !w.crashed {
+		return nil, w.err
+	}
+	return w, nil
+}
+
+// Revive starts a worker for each one that crashed and was not replaced yet, and
+// returns them.
+func (h *Harness) Revive(ctx context.Context) ([]*Worker, error) {
+	var fresh []*Worker
+	for _, w := range slices.Clone(h.workers) {
+		if !w.crashed || w.replaced {
+			continue
+		}
+		w.replaced = true
+		next, err := h.Start(ctx)
+		if err != nil {
+			return fresh, err
+		}
+		fresh = append(fresh, next)
+	}
+	return fresh, nil
+}
+
+// Settle runs everything that happens without time passing. It fails when that
+// does not end within Config.Patience or when ctx is done, and says what was
+// still busy.
+func (h *Harness) Settle(ctx context.Context) error {
+	if err := h.turns.Run(ctx, h.cfg.Patience); err != nil {
+		return fmt.Errorf("settle: %w", err)
+	}
+	for _, w := range h.workers {
+		if err := h.bury(ctx, w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bury lets the goroutines of a crashed worker come to their end, for which its
+// own time runs on.
+func (h *Harness) bury(ctx context.Context, w *Worker) error {
+	for w.crashed && !w.ended {
+		if !w.clock.AdvanceToNext(w.clock.Now().Add(forever)) {
+			return fmt.Errorf("settle: crashed %s does not end: %s", w.name, strings.Join(h.turns.Names(), ", "))
+		}
+		if err := h.turns.Run(ctx, h.cfg.Patience); err != nil {
+			return fmt.Errorf("settle: crashed %s: %w", w.name, err)
+		}
+	}
+	return nil
+}
+
+// forever is longer than anything that an engine waits for.
+const forever = 100 * 365 * 24 * time.Hour
+
+// Advance moves the clock by d. Before it moves, and after each timer on the
+// way, everything is run that happens without time passing.
+func (h *Harness) Advance(ctx context.Context, d time.Duration) error {
+	limit := h.Now().Add(max(d, 0))
+	if err := h.Settle(ctx); err != nil {
+		return err
+	}
+	for h.fire(limit) {
+		if err := h.Settle(ctx); err != nil {
+			return fmt.Errorf("%v after %v: %w", h.Now().Sub(h.cfg.Start), h.cfg.Start.UTC().Format(time.RFC3339), err)
+		}
+	}
+	return nil
+}
+
+// fire moves all clocks to the earliest timer that is due by limit, fires it
+// and reports whether there was one; else they move to limit. Of timers due at
+// the same time the server's are the first, then those of the workers in order.
+func (h *Harness) fire(limit time.Time) bool {
+	first, at := (*clock.Virtual)(nil), limit
+	look := func(c *clock.Virtual) {
+		if due, ok := c.Next(); ok && (due.Before(at) || first == nil && !due.After(at)) {
+			first, at = c, due
+		}
+	}
+	look(h.time)
+	for _, w := range h.workers {
+		if !w.ended {
+			look(w.clock)
+		}
+	}
+	h.time.MoveTo(at)
+	for _, w := range h.workers {
+		if !w.ended {
+			w.clock.MoveTo(at)
+		}
+	}
+	return first != nil && first.AdvanceToNext(at)
+}
+
+// Stop drains all workers, as a signal does, and returns what their Run said:
+// an *engine.LeftError where something was left pending. Time passes if
+// handlers need it.
+func (h *Harness) Stop(ctx context.Context) error {
+	var errs []error
+	var stopping []*Worker
+	for _, w := range h.workers {
+		if !w.ended {
+			w.end()
+			stopping = append(stopping, w)
+		}
+	}
+	for _, w := range stopping {
+		errs = append(errs, w.Stop(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// Close kills what still runs and frees everything. Nothing of the harness may
+// be used afterwards but what it returned before. An error names a goroutine
+// that does not end.
+func (h *Harness) Close() error {
+	for _, w := range h.workers {
+		if !w.ended {
+			w.die()
+		}
+	}
+	err := h.Settle(context.Background())
+	_ = h.server.Close() // never fails
+	return err
+}

@@ -1,0 +1,234 @@
+package harness
+
+import (
+	"context"
+	"errors"
+
+	"pipeline/engine/broker"
+	"pipeline/engine/broker/memory"
+)
+
+// link is the server as one worker reaches it: as long as the worker lives and
+// faults let it. Everything that an engine asks of a broker goes through here.
+type link struct {
+	server *memory.Broker
+	worker *Worker
+}
+
+// reach is asked before every operation, answered after it.
+func (l *link) reach() error {
+	switch {
+	case l.worker.crashed:
+		return &broker.Error{Kind: broker.ErrClosed, Detail: "the worker is dead"}
+	case l.worker.harness.down:
+		return away("the server is away")
+	}
+	return nil
+}
+
+func away(detail string) error { return &broker.Error{Kind: broker.ErrUnavailable, Detail: detail} }
+
+// timeless is ctx without its deadline, which is one of real time. An operation
+// that was called off stays so.
+func timeless(ctx context.Context) context.Context {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return ctx
+	}
+	return context.WithoutCancel(ctx)
+}
+
+// ask runs an operation if the server can be reached.
+func ask[T any](ctx context.Context, l *link, run func(context.Context) (T, error)) (T, error) {
+	var none T
+	if err := l.reach(); err != nil {
+		return none, err
+	}
+	return run(timeless(ctx))
+}
+
+// do is ask for operations without an answer.
+func (l *link) do(ctx context.Context, run func(context.Context) error) error {
+	_, err := ask(ctx, l, func(ctx context.Context) (struct{}, error) { return struct{}{}, run(ctx) })
+	return err
+}
+
+// Probe implements broker.Broker.
+func (l *link) Probe(ctx context.Context) (broker.Server, error) { return ask(ctx, l, l.server.Probe) }
+
+// CreateGroup implements broker.Broker.
+func (l *link) CreateGroup(ctx context.Context, stream, group, start string) (bool, error) {
+	return ask(ctx, l, func(ctx context.Context) (bool, error) { return l.server.CreateGroup(ctx, stream, group, start) })
+}
+
+// SaveFloor implements broker.Broker.
+func (l *link) SaveFloor(ctx context.Context, stream, group string) error {
+	return l.do(ctx, func(ctx context.Context) error { return l.server.SaveFloor(ctx, stream, group) })
+}
+
+// Floor implements broker.Broker.
+func (l *link) Floor(ctx context.Context, stream, group string) (at broker.ID, ok bool, err error) {
+	err = l.do(ctx, func(ctx context.Context) (err error) {
+		at, ok, err = l.server.Floor(ctx, stream, group)
+		return err
+	})
+	return at, ok, err
+}
+
+// RestoreGroup implements broker.Broker.
+func (l *link) RestoreGroup(ctx context.Context, stream, group string) (at broker.ID, restored bool, err error) {
+	err = l.do(ctx, func(ctx context.Context) (err error) {
+		at, restored, err = l.server.RestoreGroup(ctx, stream, group)
+		return err
+	})
+	return at, restored, err
+}
+
+// Read implements broker.Broker. It waits with its own context: a wait that was
+// called off ends.
+func (l *link) Read(ctx context.Context, r broker.ReadRequest) ([]broker.Delivery, error) {
+	if err := l.reach(); err != nil {
+		return nil, err
+	}
+	ds, err := l.server.Read(ctx, r)
+	switch {
+	case l.worker.crashed:
+		return nil, l.reach()
+	case len(ds) > 0 && l.worker.harness.hit(LostReply, AtRead, l.worker.harness.subscription(r.Consumer), idsOf(ds)) != nil:
+		return nil, away("the answer was lost")
+	}
+	return ds, err
+}
+
+func idsOf(ds []broker.Delivery) []broker.ID {
+	ids := make([]broker.ID, len(ds))
+	for i := range ds {
+		ids[i] = ds[i].ID
+	}
+	return ids
+}
+
+// AutoClaim implements broker.Broker.
+func (l *link) AutoClaim(ctx context.Context, r broker.AutoClaimRequest) (broker.AutoClaimed, error) {
+	return ask(ctx, l, func(ctx context.Context) (broker.AutoClaimed, error) { return l.server.AutoClaim(ctx, r) })
+}
+
+// TakeOver implements broker.Broker.
+func (l *link) TakeOver(ctx context.Context, o broker.Owner, from string, ids []broker.ID) (broker.TakenOver, error) {
+	return ask(ctx, l, func(ctx context.Context) (broker.TakenOver, error) { return l.server.TakeOver(ctx, o, from, ids) })
+}
+
+// Admit implements broker.Broker.
+func (l *link) Admit(ctx context.Context, r broker.AdmitRequest) ([]broker.Admission, error) {
+	return ask(ctx, l, func(ctx context.Context) ([]broker.Admission, error) { return l.server.Admit(ctx, r) })
+}
+
+// Renew implements broker.Broker.
+func (l *link) Renew(ctx context.Context, o broker.Owner, ids []broker.ID) ([]broker.Holding, error) {
+	return ask(ctx, l, func(ctx context.Context) ([]broker.Holding, error) { return l.server.Renew(ctx, o, ids) })
+}
+
+// Release implements broker.Broker.
+func (l *link) Release(ctx context.Context, o broker.Owner, ids []broker.ID) error {
+	return l.do(ctx, func(ctx context.Context) error { return l.server.Release(ctx, o, ids) })
+}
+
+// Close implements broker.Broker. The server is not the worker's to close.
+func (*link) Close() error { return nil }
+
+// Settle implements broker.Broker. Faults that strike around it ask for the
+// calls whose outcomes it writes.
+func (l *link) Settle(ctx context.Context, s *broker.Settlement) (broker.SettleResult, error) {
+	if err := l.reach(); err != nil {
+		return broker.SettleResult{}, err
+	}
+	w := l.worker
+	subscription := w.harness.subscription(s.Consumer)
+	ids := w.finishing(subscription, s)
+	if w.harness.hit(Crash, BeforeAck, subscription, ids) != nil {
+		w.die()
+		return broker.SettleResult{}, l.reach()
+	}
+	res, err := l.server.Settle(timeless(ctx), s)
+	if err != nil {
+		return res, err
+	}
+	w.wrote(subscription, s, &res)
+	if w.harness.hit(Crash, AfterAck, subscription, ids) != nil {
+		w.die()
+		return res, nil // heard by nobody but the observer of a dead worker
+	}
+	if w.harness.hit(LostReply, AtSettle, subscription, ids) != nil {
+		return broker.SettleResult{}, away("the answer was lost")
+	}
+	return res, nil
+}
+
+// AcquireSlot implements broker.Broker. It is where a consumer gets its name.
+func (l *link) AcquireSlot(ctx context.Context, r broker.SlotRequest) (int, error) {
+	slot, err := ask(ctx, l, func(ctx context.Context) (int, error) { return l.server.AcquireSlot(ctx, r) })
+	if err == nil {
+		l.worker.named(r, slot)
+	}
+	return slot, err
+}
+
+// RenewSlot implements broker.Broker.
+func (l *link) RenewSlot(ctx context.Context, r broker.SlotRequest, slot int) (bool, error) {
+	return ask(ctx, l, func(ctx context.Context) (bool, error) { return l.server.RenewSlot(ctx, r, slot) })
+}
+
+// ReleaseSlot implements broker.Broker.
+func (l *link) ReleaseSlot(ctx context.Context, r broker.SlotRequest, slot int) error {
+	return l.do(ctx, func(ctx context.Context) error { return l.server.ReleaseSlot(ctx, r, slot) })
+}
+
+// RemoveConsumer implements broker.Broker.
+func (l *link) RemoveConsumer(ctx context.Context, o broker.Owner) (bool, error) {
+	return ask(ctx, l, func(ctx context.Context) (bool, error) { return l.server.RemoveConsumer(ctx, o) })
+}
+
+// Add implements broker.Broker.
+func (l *link) Add(ctx context.Context, adds []broker.Add) ([]broker.ID, error) {
+	return ask(ctx, l, func(ctx context.Context) ([]broker.ID, error) { return l.server.Add(ctx, adds) })
+}
+
+// Range implements broker.Broker.
+func (l *link) Range(ctx context.Context, stream string, first, last broker.ID, count int) ([]broker.Entry, error) {
+	return ask(ctx, l, func(ctx context.Context) ([]broker.Entry, error) {
+		return l.server.Range(ctx, stream, first, last, count)
+	})
+}
+
+// Trim implements broker.Broker.
+func (l *link) Trim(ctx context.Context, r broker.TrimRequest) (int64, error) {
+	return ask(ctx, l, func(ctx context.Context) (int64, error) { return l.server.Trim(ctx, r) })
+}
+
+// StreamInfo implements broker.Broker.
+func (l *link) StreamInfo(ctx context.Context, stream string) (broker.StreamInfo, error) {
+	return ask(ctx, l, func(ctx context.Context) (broker.StreamInfo, error) { return l.server.StreamInfo(ctx, stream) })
+}
+
+// GroupInfos implements broker.Broker.
+func (l *link) GroupInfos(ctx context.Context, stream string) ([]broker.GroupInfo, error) {
+	return ask(ctx, l, func(ctx context.Context) ([]broker.GroupInfo, error) { return l.server.GroupInfos(ctx, stream) })
+}
+
+// ConsumerInfos implements broker.Broker.
+func (l *link) ConsumerInfos(ctx context.Context, stream, group string) ([]broker.ConsumerInfo, error) {
+	return ask(ctx, l, func(ctx context.Context) ([]broker.ConsumerInfo, error) {
+		return l.server.ConsumerInfos(ctx, stream, group)
+	})
+}
+
+// Pending implements broker.Broker.
+func (l *link) Pending(ctx context.Context, stream, group, consumer string, after broker.ID, count int) ([]broker.Pending, error) {
+	return ask(ctx, l, func(ctx context.Context) ([]broker.Pending, error) {
+		return l.server.Pending(ctx, stream, group, consumer, after, count)
+	})
+}
+
+// Records implements broker.Broker.
+func (l *link) Records(ctx context.Context, stream, group string, ids []broker.ID) ([]broker.Record, error) {
+	return ask(ctx, l, func(ctx context.Context) ([]broker.Record, error) { return l.server.Records(ctx, stream, group, ids) })
+}
