@@ -91,6 +91,12 @@ func (a *app) root() *cobra.Command {
 	flags.StringArrayVar(&a.varFiles, "var-file", nil, "read variables from a `FILE` (.hcl, or .json); later ones win")
 	root.AddCommand(a.validateCommand(), a.runCommand(), a.devCommand(), a.dryRunCommand(), a.publishCommand(),
 		a.pendingCommand(), a.planCommand(), a.applyCommand(), a.explainCommand(), a.versionCommand())
+	root.AddCommand(a.schemaCommand(), a.completionCommand(), a.manCommand())
+	root.CompletionOptions.DisableDefaultCmd = true // ours says when a shell is not known
+	root.SetHelpCommand(helpCommand())
+	root.InitDefaultHelpCmd()
+	addExamples(root)
+	completions(root)
 	return root
 }
 

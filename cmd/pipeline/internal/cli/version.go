@@ -20,7 +20,9 @@ func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of this program and of the language",
-		Args:  noArgument,
+		Long: "version prints the version of this program, the newest edition of the language that it reads, the commit it was\n" +
+			"built from where that is known, and the platform.",
+		Args: noArgument,
 		RunE: func(*cobra.Command, []string) error {
 			a.view.Version(view.Version{
 				Version: version, Language: edition, Revision: revision(),

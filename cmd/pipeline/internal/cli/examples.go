@@ -1,0 +1,40 @@
+package cli
+
+import "github.com/spf13/cobra"
+
+// exampleLines are the examples of commands that do not bring their own, by
+// what is typed to run them. They are for the worked example.
+var exampleLines = map[string]string{
+	"pipeline": "  pipeline validate examples/payments.hcl\n" +
+		"  pipeline dev examples/payments.hcl --input examples/payments.jsonl\n" +
+		"  pipeline run examples/payments.hcl --var redis_url=redis://localhost:6379",
+	"pipeline validate": "  pipeline validate examples/payments.hcl\n" +
+		"  pipeline validate examples/orders --var-file production.hcl\n" +
+		"  pipeline validate examples/payments.hcl --json | jq -r .code",
+	"pipeline run": "  pipeline run examples/payments.hcl\n" +
+		"  pipeline run examples/payments.hcl --watch --log-level debug\n" +
+		"  PIPELINE_VAR_min_idle=10s pipeline run examples/payments.hcl",
+	"pipeline dev": "  pipeline dev examples/payments.hcl --input examples/payments.jsonl\n" +
+		"  echo '{\"id\":1,\"account\":\"acct-1\",\"amount_cents\":99}' | pipeline dev examples/payments.hcl --stream payments --input -",
+	"pipeline dry-run": "  pipeline dry-run examples/payments.hcl --input examples/payments.jsonl\n" +
+		"  pipeline dry-run examples/orders --input examples/orders/orders.jsonl --strict --json",
+	"pipeline publish": "  pipeline publish examples/payments.hcl --input examples/payments.jsonl\n" +
+		"  echo '{\"id\":1,\"account\":\"acct-1\",\"amount_cents\":99}' | pipeline publish examples/payments.hcl --to payments",
+	"pipeline pending": "  pipeline pending list examples/payments.hcl",
+	"pipeline pending list": "  pipeline pending list examples/payments.hcl\n" +
+		"  pipeline pending list examples/payments.hcl --group ledger --limit 10 --json",
+	"pipeline plan":    "  pipeline plan examples/payments.hcl",
+	"pipeline apply":   "  pipeline plan examples/payments.hcl && pipeline apply examples/payments.hcl",
+	"pipeline explain": "  pipeline explain missing_argument\n  pipeline explain | less",
+	"pipeline fmt":     "  pipeline fmt .\n  pipeline fmt --check --diff examples",
+	"pipeline version": "  pipeline version\n  pipeline version --json | jq -r .version",
+}
+
+// addExamples gives a command and all below it their examples.
+func addExamples(root *cobra.Command) {
+	eachCommand(root, func(c *cobra.Command) {
+		if c.Example == "" {
+			c.Example = exampleLines[c.CommandPath()]
+		}
+	})
+}
