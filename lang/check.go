@@ -86,7 +86,10 @@ func (l *loader) checkEnabled(p *spec.Pipeline) {
 	if len(p.Groups) == 0 {
 		detail = "There is no group: add group \"name\" { … } with a subscription."
 	}
-	l.add(diag.Warning, diag.NothingEnabled, l.header(n), "no subscription of this pipeline is enabled", detail)
+	d := l.add(diag.Warning, diag.NothingEnabled, l.header(n), "no subscription of this pipeline is enabled", detail)
+	if len(p.Groups) > 0 {
+		d.Relate(l.built.groups[0].subs[0].node.val("enabled").rng, "the first one is disabled here")
+	}
 }
 
 // checkUnused warns of blocks that nothing refers to. A disabled subscription

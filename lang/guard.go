@@ -41,7 +41,11 @@ func (l *loader) guard(src *diag.Source, tokens hclsyntax.Tokens) bool {
 	for _, tok := range tokens {
 		code, summary := g.next(tok)
 		if summary != "" {
-			l.fail(code, src.Range(tok.Range.Start.Byte, tok.Range.End.Byte), summary, "Split it with locals.")
+			detail := "Split it with locals."
+			if tok.Type == hclsyntax.TokenNumberLit {
+				detail = "Write fewer digits, or a string."
+			}
+			l.fail(code, src.Range(tok.Range.Start.Byte, tok.Range.End.Byte), summary, detail)
 			return false
 		}
 	}
