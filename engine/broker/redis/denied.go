@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -141,6 +142,9 @@ var forms = map[string][]any{
 	"multi":           nil,
 	"exec":            nil,
 }
+
+// OnKey reports whether the command is one on a key.
+func (n Need) OnKey() bool { return slices.Contains(forms[n.Command], any("")) }
 
 // trial is the command to queue; nil for the transaction's own.
 func (n Need) trial() ([]any, error) {

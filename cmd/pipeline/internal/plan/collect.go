@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"pipeline/engine"
@@ -47,6 +48,7 @@ func (k *collector) collect(ctx context.Context) error {
 	k.settings()
 	k.subscriptions()
 	k.declareStreams()
+	k.slots()
 	for _, s := range k.plan.Streams {
 		if err := k.look(ctx, s); err != nil {
 			return err
@@ -72,7 +74,8 @@ func (k *collector) collect(ctx context.Context) error {
 // undeclaredCluster tells of a server whose refusal comes from being one of a
 // cluster, and returns nil then.
 func (k *collector) undeclaredCluster(ctx context.Context, err error) error {
-	if errors.Is(err, broker.ErrUnavailable) && !k.pipeline.Broker.Cluster {
+	e, ok := errors.AsType[*broker.Error](err)
+	if ok && !k.pipeline.Broker.Cluster && (strings.HasPrefix(e.Detail, "MOVED") || strings.HasPrefix(e.Detail, "CLUSTERDOWN")) {
 		if s, asked := k.server.Settings(ctx); asked == nil && s.Cluster {
 			k.plan.Settings = s
 			k.settings()
@@ -187,7 +190,7 @@ func (k *collector) declareStreams() {
 			continue
 		}
 		source.use(redis.Consume, "read by "+g.Label)
-		source.Creates = "created with the group " + g.Label
+		source.Creates = cmp.Or(source.Creates, "created with the group "+g.Label)
 		for _, s := range g.Subscriptions {
 			k.destinations(s)
 		}
@@ -204,13 +207,17 @@ func (k *collector) destinations(s *spec.Subscription) {
 	if s.Claim == nil {
 		k.stream(s.Group.Stream).use(redis.Publish, "") // copies for a retry
 	}
-	routes := s.Routes
-	if s.Reply != nil {
-		routes = []*spec.Route{s.Reply}
-	}
-	for _, r := range routes {
+	for _, r := range routes(s) {
 		k.stream(r.To).use(redis.Publish, "replies of "+s.Label)
 	}
+}
+
+// routes are where values of a subscription may go.
+func routes(s *spec.Subscription) []*spec.Route {
+	if s.Reply != nil {
+		return []*spec.Route{s.Reply}
+	}
+	return s.Routes
 }
 
 func (s *Stream) use(u redis.Use, words string) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"pipeline/engine/broker"
 	"pipeline/engine/spec"
@@ -31,12 +32,13 @@ func (k *collector) group(ctx context.Context, g *spec.Group) error {
 	switch {
 	case out.Exists:
 		out.Action, out.At = Keep, out.Info.LastDelivered
-		if !needed {
-			out.Action = Idle
-			k.holdsBack(out, fmt.Sprintf("group %s on %s exists, and all its subscriptions are disabled", g.Name, g.Stream.Name),
-				"Enable one, or remove the group with XGROUP DESTROY if nobody reads it any more.")
+		if err := k.consumers(ctx, out); err != nil || needed {
+			return err
 		}
-		return k.consumers(ctx, out)
+		out.Action = Idle
+		k.holdsBack(out, fmt.Sprintf("group %s on %s exists, and all its subscriptions are disabled", g.Name, g.Stream.Name),
+			"Enable one, or remove the group with XGROUP DESTROY if nobody reads it any more.")
+		return nil
 	case !needed:
 		out.Action = Idle
 		return nil
@@ -148,6 +150,12 @@ func (k *collector) holdsBack(g *Group, summary, remedy string) {
 	text := fmt.Sprintf("%d pending", g.Info.Pending)
 	if g.Info.LagKnown {
 		text += fmt.Sprintf(", %d not yet delivered", g.Info.Lag)
+	}
+	switch c := g.Consumers; {
+	case c.Count == 0:
+		text += ", no consumer"
+	case c.Idle == c.Count:
+		text += fmt.Sprintf(", no consumer has read for %v", c.Seen.Round(time.Second))
 	}
 	if r := g.Stream.Spec.Retention; r != nil && r.ProtectUnacknowledged {
 		severity = diag.Warning

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"pipeline/engine/broker"
+	"pipeline/engine/broker/redis"
 	"pipeline/engine/spec"
 	"pipeline/lang/diag"
 )
@@ -109,6 +110,31 @@ func (k *collector) settings() {
 			Summary: "persistence is off: a restart of the server loses its streams and groups",
 			Detail:  "Set appendonly yes, unless losing them is accepted.",
 		}, false)
+	}
+}
+
+// slots refuses destinations that no atomic step can reach in a cluster: the
+// engine would hold every entry with such an outcome, unsettled.
+func (k *collector) slots() {
+	if !k.pipeline.Broker.Cluster {
+		return
+	}
+	for _, g := range k.pipeline.Groups {
+		from := g.Stream.Name
+		check := func(pos spec.Pos, to, what string) {
+			if redis.Slot(from) != redis.Slot(to) {
+				k.add(atPos(pos, diag.Error, diag.SlotsDiffer, fmt.Sprintf("%s and %s lie in different slots of the cluster, and run refuses to write both in one step", from, to),
+					fmt.Sprintf("%s of group %s could never be written. Give both names the same {tag}.", what, g.Label)), true)
+			}
+		}
+		if len(g.Subscriptions) > 0 {
+			check(g.Pos, g.DeadLetter.Name, "Dead letters")
+		}
+		for _, s := range g.Subscriptions {
+			for _, r := range routes(s) {
+				check(r.Pos, r.To.Name, "Replies of "+s.Label)
+			}
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 
@@ -91,7 +92,11 @@ func (k *collector) rights(ctx context.Context) error {
 		return err
 	}
 	r.Known = true
-	for _, x := range denied {
+	hidden, err := k.hiddenKeys(ctx, d, denied)
+	if err != nil {
+		return err
+	}
+	for _, x := range slices.Concat(denied, hidden) {
 		switch {
 		case d.about[x.Need] != nil:
 			r.Denied = append(r.Denied, x)
@@ -104,6 +109,44 @@ func (k *collector) rights(ctx context.Context) error {
 	k.missingKeys(d)
 	k.missingCreation()
 	return nil
+}
+
+// hiddenKeys finds the keys that the login may not touch although the server did
+// not come to say so, because it refuses all that is needed on them by the
+// command. They are tried with commands that it does not refuse.
+func (k *collector) hiddenKeys(ctx context.Context, d *demand, denied []redis.Denied) ([]redis.Denied, error) {
+	refused := map[redis.Need]bool{}
+	for _, x := range denied {
+		refused[x.Need] = !x.ByKey
+	}
+	usable, hidden := map[string]bool{}, map[string]redis.Need{}
+	var keys []string
+	for _, need := range d.needs {
+		if !refused[need] {
+			usable[need.Command] = true
+			delete(hidden, need.Key)
+		} else if !slices.Contains(keys, need.Key) {
+			hidden[need.Key] = need
+		}
+		keys = append(keys, need.Key)
+	}
+	var found []redis.Denied
+	for _, key := range slices.Sorted(maps.Keys(hidden)) {
+		var tries []redis.Need
+		for command := range usable {
+			if need := (redis.Need{Command: command, Key: key}); key != "" && need.OnKey() {
+				tries = append(tries, need)
+			}
+		}
+		answers, err := k.server.Denied(ctx, tries)
+		if err != nil {
+			return nil, err
+		}
+		if len(tries) > 0 && len(answers) == len(tries) {
+			found = append(found, redis.Denied{Need: hidden[key], ByKey: true})
+		}
+	}
+	return found, nil
 }
 
 // optional are the optional commands as needs; one that has a key is asked for
