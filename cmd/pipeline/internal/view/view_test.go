@@ -383,7 +383,7 @@ func TestTerminalOptions(t *testing.T) {
 func TestDuration(t *testing.T) {
 	t.Parallel()
 	for want, d := range map[string]time.Duration{
-		"0ns": 0, "999ns": 999, "1µs": time.Microsecond, "41.5µs": 41500, "1.2ms": 1234567, "29.8s": 29812 * time.Millisecond,
+		"0s": 0, "999ns": 999, "1µs": time.Microsecond, "41.5µs": 41500, "1.2ms": 1234567, "29.8s": 29812 * time.Millisecond,
 		"1m": time.Minute, "3m20s": 200 * time.Second, "2h5m": 125 * time.Minute, "1d": 24 * time.Hour, "2d4h": 52 * time.Hour,
 		"-1s": -time.Second,
 	} {

@@ -52,6 +52,8 @@ func Duration(d time.Duration) string {
 	switch {
 	case d < 0:
 		return "-" + Duration(-d)
+	case d == 0:
+		return "0s"
 	case d < time.Microsecond:
 		return strconv.FormatInt(int64(d), 10) + "ns"
 	case d < time.Millisecond:
