@@ -16,6 +16,7 @@ LEDGER := $(CACHE)/test-ledger.tsv
 TESTFLAGS ?= $(if $(CI),-v)
 FUZZTIME ?= 10s
 BENCH ?= .
+MANDIR ?= $(CACHE)/man
 
 .PHONY: help
 help: ## Show this list.
@@ -83,6 +84,10 @@ cover: servers ## Measure what the tests reach; the report is cover.html in the 
 	@go tool cover -html='$(CACHE)/cover.out' -o '$(CACHE)/cover.html'
 	@go tool cover -func='$(CACHE)/cover.out' | tail -n 1
 
+.PHONY: man
+man: ## Write the manual pages into MANDIR (man in the cache folder).
+	go run ./cmd/pipeline man --dir '$(MANDIR)'
+
 .PHONY: clean
 clean: ## Remove what was fetched and built.
-	rm -rf '$(CACHE)/servers' '$(CACHE)/bin' '$(LEDGER)' '$(CACHE)'/cover.* pipeline
+	rm -rf '$(CACHE)/servers' '$(CACHE)/bin' '$(CACHE)/man' '$(LEDGER)' '$(CACHE)'/cover.* pipeline

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"strings"
 
@@ -27,11 +28,22 @@ func (a *app) read(cmd *cobra.Command, path string) (*spec.Pipeline, *diag.Repor
 	}
 	p, report := build.Load(path, vars)
 	if p != nil {
-		if err := build.Supported(p); err != nil {
+		if err := supported(p); err != nil {
 			report.Add(diag.Diagnostic{Severity: diag.Error, Code: codeNotAvailable, Summary: err.Error()})
 		}
 	}
 	return p, report, nil
+}
+
+// supported says why this version cannot run a valid pipeline; nil when it can.
+// Doing without what a pipeline asks for would break a promise silently.
+func supported(p *spec.Pipeline) error {
+	for _, s := range p.Streams {
+		if s.MaxBacklog > 0 {
+			return fmt.Errorf("stream %s: max_backlog is not available in this version; remove it", s.Label)
+		}
+	}
+	return build.Supported(p)
 }
 
 // load loads a pipeline that is to be used. Errors are printed in full and end
