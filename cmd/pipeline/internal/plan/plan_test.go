@@ -244,6 +244,16 @@ func TestUndeclaredCluster(t *testing.T) {
 	}, redistest.Config("cluster-enabled", "yes"))
 }
 
+// And a server that stands alone from one of a cluster.
+func TestClusterThatIsNone(t *testing.T) {
+	onEach(t, func(t *testing.T, s *server) {
+		s.write(strings.Replace(file, "url = var.url", "url = var.url\n  cluster = true", 1))
+		p := s.plan("")
+		wantErrors(t, p, plan.CodeNoCluster)
+		says(t, p, plan.CodeNoCluster, "Remove cluster = true")
+	})
+}
+
 // In a cluster, what one step writes has to share a slot.
 func TestClusterSlots(t *testing.T) {
 	onEach(t, func(t *testing.T, s *server) {

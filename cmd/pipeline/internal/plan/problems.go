@@ -42,6 +42,9 @@ const (
 	CodePersistence diag.Code = "persistence_off"
 	// CodeCluster: the server is one of a cluster and the file does not say so.
 	CodeCluster diag.Code = "cluster_undeclared"
+	// CodeNoCluster: the file says that the server is one of a cluster, and it is
+	// not.
+	CodeNoCluster diag.Code = "cluster_absent"
 )
 
 func atPos(pos spec.Pos, s diag.Severity, code diag.Code, summary, detail string) diag.Diagnostic {
@@ -67,6 +70,8 @@ func (k *collector) unreachable(err error) {
 		code, detail = CodeRefuses, "Check the user and the password in the broker block, its url or its variables."
 	case errors.Is(err, broker.ErrNoPermission):
 		code = CodeRefuses
+	case strings.Contains(err.Error(), "cluster support disabled"):
+		code, detail = CodeNoCluster, "Remove cluster = true from the broker block, or name a server of the cluster."
 	}
 	k.add(diag.Diagnostic{Severity: diag.Error, Code: code, Summary: err.Error(), Detail: detail}, true)
 }

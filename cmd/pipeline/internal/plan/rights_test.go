@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -285,6 +286,30 @@ func TestTwentyAppliesAtOnce(t *testing.T) {
 			if a := done[i]; a.Done != want.done || a.At != want.at || a.Moved != want.moved {
 				t.Errorf("%+v, want %+v", a, want)
 			}
+		}
+	})
+}
+
+// apply needs no transaction: that its login cannot be checked does not stop it,
+// and what the server refuses then is told.
+func TestApplyOfALoginThatCannotBeChecked(t *testing.T) {
+	onEach(t, func(t *testing.T, s *server) {
+		rule := append([]string{"on", "-@all", "~in", "~{in}:pipeline:*", "+get", "+set"}, plus(redis.Create.Commands())...)
+		s.user("deployer", rule...)
+		s.user("blocked", append(rule, "-xgroup")...)
+		p := s.plan("blocked")
+		if p.Rights.Known || !p.Applies() {
+			t.Fatalf("%v", p.Problems)
+		}
+		done, err := plan.Apply(t.Context(), p, s.as("blocked"))
+		if !errors.Is(err, broker.ErrNoPermission) || !strings.Contains(err.Error(), "+xgroup|create") || len(done) != 0 {
+			t.Errorf("%+v, %v", done, err)
+		}
+		if n := s.do("DBSIZE"); n != int64(0) {
+			t.Errorf("%v keys were written", n)
+		}
+		if done, err := plan.Apply(t.Context(), s.plan("deployer"), s.as("deployer")); err != nil || len(done) != 4 || done[0].Done != plan.Create {
+			t.Errorf("%+v, %v", done, err)
 		}
 	})
 }
