@@ -46,7 +46,7 @@ import (
 // cmd/pipeline/internal/cli runs them, compares the reports, and with -update
 // writes them and docs/diagnostics.md:
 //
-//	go test ./cmd/pipeline/internal/cli -run 'TestPages|TestDiagnosticsDoc' -update
+//	go test ./cmd/pipeline/internal/cli -run TestPages -update
 const howTo = `write lang/diag/explain/pages/%s.txtar in the format that lang/diag/explain/explain_test.go describes:
 
 Why it matters: what would go wrong at run time.
@@ -55,7 +55,7 @@ Why it matters: what would go wrong at run time.
 -- good.hcl --
 (the same blocks without it)
 
-then run: go test ./cmd/pipeline/internal/cli -run 'TestPages|TestDiagnosticsDoc' -update`
+then run: go test ./cmd/pipeline/internal/cli -run TestPages -update`
 
 // TestEveryCodeHasAPage checks that there is a page for each code and a code for
 // each page.

@@ -29,9 +29,9 @@ var pageFolders = []string{
 // TestPages runs every page. The bad example must report the page's code once
 // and nothing else, word for word as the page says; the good one nothing.
 //
-//	go test ./cmd/pipeline/internal/cli -run 'TestPages|TestDiagnosticsDoc' -update
+//	go test ./cmd/pipeline/internal/cli -run TestPages -update
 //
-// writes the reports, and docs/diagnostics.md, anew. lang/diag/explain's test
+// writes the reports, and then docs/diagnostics.md, anew. lang/diag/explain's test
 // describes the format of a page.
 func TestPages(t *testing.T) {
 	for _, folder := range pageFolders {
@@ -47,6 +47,7 @@ func TestPages(t *testing.T) {
 			t.Run(string(p.Code), func(t *testing.T) { checkPage(t, folder, p) })
 		}
 	}
+	t.Run("docs/diagnostics.md", checkDiagnosticsDoc)
 }
 
 func checkPage(t *testing.T, folder string, p *explain.Page) {
@@ -119,12 +120,13 @@ func runExample(t *testing.T, p *explain.Page, e explain.Example) exampleRun {
 func exampleTree(t *testing.T, p *explain.Page, e explain.Example) string {
 	t.Helper()
 	files := slices.Concat(p.Shared, e.Files)
+	shop, script := explain.Shop()
 	if e.Source != "" {
 		files = append(files, explain.File{Name: "pipeline.hcl", Text: e.Source})
+		shop = without(shop, e.Source)
 	}
 	if !p.Whole {
-		shop, script := explain.Shop()
-		files = append(files, explain.File{Name: "rest.hcl", Text: without(shop, e.Source)})
+		files = append(files, explain.File{Name: "rest.hcl", Text: shop})
 		if !slices.ContainsFunc(files, func(f explain.File) bool { return f.Name == script.Name }) {
 			files = append(files, script)
 		}
