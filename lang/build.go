@@ -69,6 +69,7 @@ func (l *loader) buildBroker(p *spec.Pipeline) {
 	if n == nil || n.label == "memory" {
 		return
 	}
+	l.checkURL(n)
 	p.Broker = spec.Broker{
 		Kind: spec.BrokerRedis, URL: n.val("url").text, Username: n.val("username").text, Password: n.val("password").text,
 		Cluster: n.val("cluster").flag, TLS: buildTLS(n.one("tls")),

@@ -78,6 +78,10 @@ func (l *loader) groupStart(n *node) string {
 	}
 	arg := n.schema.Arg("start")
 	d := l.fail(diag.InvalidValue, v.rng, fmt.Sprintf("start cannot be %q", v.text), fmt.Sprintf("It is %s, or %s.", either(arg.Allowed), arg.Also))
+	if id := dateID(v.text); id != "" {
+		d.Detail += " An id begins with milliseconds since 1970."
+		d.Suggest(id)
+	}
 	if near := meantValue(arg, v.text); near != "" {
 		d.Suggest(near)
 		if isConstant(v.expr) {

@@ -86,10 +86,12 @@ func isConstant(e hclsyntax.Expression) bool {
 func (c *converter) text() bool {
 	if c.got.Type() != cty.String {
 		d := c.wrong("a string")
-		if c.arg.Allowed != nil {
+		if only := c.single(cty.String); only != "" {
+			d.Suggest(only).Edit(c.v.rng, only)
+		} else if c.arg.Allowed != nil {
 			c.closest(d)
-		} else if s, err := convert.Convert(c.got, cty.String); err == nil && isConstant(c.expr) {
-			c.fix(d, strconv.Quote(s.AsString()))
+		} else if s, err := convert.Convert(c.got, cty.String); err == nil && isConstant(c.expr) && !s.IsNull() {
+			c.fix(d, strconv.Quote(c.l.sourceOf(c.expr.Range())))
 		}
 		return false
 	}
@@ -119,10 +121,19 @@ func (c *converter) allowed(text string) bool {
 func (c *converter) closest(d *diag.Diagnostic) {
 	if c.arg.Kind != schema.String {
 		d.Detail = "It is " + strings.Join(c.arg.Allowed, " or ") + "."
+		if len(c.arg.Allowed) == 1 {
+			d.Suggest(c.arg.Allowed[0])
+		}
 		return
 	}
 	text := strings.Trim(eval.Show(c.got), `"`)
+	if c.got.Type() == cty.String {
+		text = c.got.AsString()
+	}
 	near := meantValue(c.arg, text)
+	if near == "" && len(c.arg.Allowed) == 1 {
+		near = c.arg.Allowed[0]
+	}
 	d.Detail = "It is " + either(c.arg.Allowed) + "."
 	if c.arg.Also != "" {
 		d.Detail = "It is " + either(c.arg.Allowed) + ", or " + c.arg.Also + "."
@@ -140,13 +151,13 @@ func meantValue(arg *schema.Arg, text string) string {
 	if near := diag.Nearest(text, arg.Allowed); near != "" {
 		return near
 	}
-	return valueAliases[arg.Name][strings.ToLower(text)]
+	return valueAliases[arg.Name][strings.ToLower(diag.Latin(text))]
 }
 
 // valueAliases are what people write for the values of closed lists.
 var valueAliases = map[string]map[string]string{
-	"start":          {"$": "new", "latest": "new", "now": "new", "end": "new", "last": "new", "0": "beginning", "0-0": "beginning", "earliest": "beginning", "first": "beginning", "start": "beginning", "oldest": "beginning", "all": "beginning"},
-	"codec":          {"hash": "fields", "flat": "fields", "raw": "bytes", "binary": "bytes", "string": "text", "utf8": "text", "plain": "text"},
+	"start":          {"$": "new", "latest": "new", "now": "new", "end": "new", "last": "new", ">": "new", "tail": "new", "0": "beginning", "0-0": "beginning", "earliest": "beginning", "first": "beginning", "start": "beginning", "oldest": "beginning", "all": "beginning"},
+	"codec":          {"hash": "fields", "flat": "fields", "raw": "bytes", "binary": "bytes", "protobuf": "bytes", "proto": "bytes", "msgpack": "bytes", "avro": "bytes", "cbor": "bytes", "string": "text", "utf8": "text", "plain": "text"},
 	"using":          {"xautoclaim": "autoclaim", "xreadgroup": "read", "claim": "autoclaim", "xclaim": "autoclaim", "automatic": "auto"},
 	"on_invalid":     {"dead_letter": "dead", "dlq": "dead", "skip": "drop", "ignore": "drop", "discard": "drop", "fail": "stop", "abort": "stop"},
 	"on_failure":     {"dead_letter": "dead", "dlq": "dead", "fail": "stop", "abort": "stop"},
@@ -166,7 +177,7 @@ func either(words []string) string {
 
 func (c *converter) texts() bool {
 	if c.got.Type() == cty.String && isConstant(c.expr) {
-		c.fix(c.wrong("a list of strings"), "["+strconv.Quote(c.got.AsString())+"]")
+		c.fix(c.wrong("a list of strings"), listOf(c.got.AsString()))
 		return false
 	}
 	if !c.got.CanIterateElements() || c.got.Type().IsObjectType() || c.got.Type().IsMapType() {
@@ -190,6 +201,14 @@ func (c *converter) flag() bool {
 		return true
 	}
 	d := c.wrong("true or false")
+	if c.got.Type() == cty.Number {
+		switch eval.Number(c.got) {
+		case "1":
+			c.fix(d, "true")
+		case "0":
+			c.fix(d, "false")
+		}
+	}
 	if c.got.Type() == cty.String {
 		switch strings.ToLower(c.got.AsString()) {
 		case "true", "yes", "on", "1":
@@ -207,6 +226,8 @@ func (c *converter) number() bool {
 		if c.got.Type() == cty.String {
 			if n, err := convert.Convert(c.got, cty.Number); err == nil {
 				c.fix(d, eval.Number(n))
+			} else if meant := meantNumber(c.arg, c.got.AsString()); meant != "" {
+				c.fix(d, meant)
 			}
 		}
 		return false
@@ -270,6 +291,9 @@ func (c *converter) unit(code diag.Code, need, unit string) bool {
 	if bytes, err := strconv.ParseInt(number, 10, 64); code == diag.InvalidSize && err == nil && bytes >= 1<<10 {
 		number, unit = largestUnit(bytes)
 	}
+	if code == diag.InvalidDuration {
+		number, unit = c.durationFor(number)
+	}
 	d.Suggest(strconv.Quote(number + unit)) // no edit: the unit is a guess
 	c.values(d)
 	return false
@@ -324,6 +348,7 @@ func (c *converter) bounds(got *big.Float, parse func(string) *big.Float) bool {
 	}
 	d := c.l.fail(diag.OutOfRange, c.v.rng, fmt.Sprintf("%s must be %s, this is %s", c.arg.Name, limit, shown), detail)
 	c.values(d)
+	c.inBounds(d, got, high)
 	return false
 }
 

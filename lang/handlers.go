@@ -78,7 +78,8 @@ func (l *loader) checkKind(n *node, h *spec.Handler) bool {
 	v := n.val("source")
 	ext := path.Ext(h.Source)
 	if ext != ".lua" && ext != ".wasm" {
-		l.fail(diag.InvalidValue, v.rng, fmt.Sprintf("%s is no handler that can be run", h.Source), "Handlers are .lua scripts or .wasm modules.")
+		d := l.fail(diag.InvalidValue, v.rng, fmt.Sprintf("%s is no handler that can be run", h.Source), "Handlers are .lua scripts or .wasm modules.")
+		d.Suggest(l.nearHandler(h.Source, h.Path))
 		return false
 	}
 	if ext == ".wasm" && len(h.Modules) > 0 {
@@ -112,6 +113,21 @@ func (l *loader) script(texts map[string][]byte, v *value, name, where string) (
 		l.fail(diag.FileUnreadable, v.rng, fmt.Sprintf("%s cannot be read", where), "Check that it is a file, and its permissions.")
 	}
 	return nil, false
+}
+
+// nearHandler is the script beside a file that cannot be one: of its name, or
+// with its ending misspelt.
+func (l *loader) nearHandler(name, where string) string {
+	for _, ext := range []string{".lua", ".wasm"} {
+		if _, err := fs.Stat(l.fsys, where+ext); err == nil {
+			return name + ext
+		}
+	}
+	near := l.nearScript(name, where)
+	if ext := path.Ext(near); ext != ".lua" && ext != ".wasm" {
+		return ""
+	}
+	return near
 }
 
 // nearScript is the file beside a missing one that was probably meant, as the

@@ -33,7 +33,6 @@ var numberHabits = []numberHabit{
 	{regexp.MustCompile(`^0[xXoObB][0-9a-fA-F]+`), "a number is written in decimal digits", plainNumber, diag.Syntax, decimal},
 	{regexp.MustCompile(`^\.\d+`), "a number begins with a digit", plainNumber, diag.Syntax, func(_ string, m []string) string { return "0" + m[0] }},
 	{regexp.MustCompile(`^\d+\.\d+(?:\.\d+)+[\w.-]*`), "a version stands without quotes", "It is a string: two points make no number.", diag.UnquotedValue, func(_ string, m []string) string { return strconv.Quote(m[0]) }},
-	{regexp.MustCompile(`^(\d+)\s*\*\s*time\.(Millisecond|Second|Minute|Hour)\b`), "a duration is not computed", "Durations are strings with a unit.", diag.UnquotedValue, goDuration},
 	{regexp.MustCompile(`^(\d+)([kKmM])\b`), "a number has no suffix", plainNumber, diag.Syntax, thousands},
 }
 
@@ -47,11 +46,6 @@ func decimal(_ string, m []string) string {
 		return ""
 	}
 	return n.String()
-}
-
-func goDuration(_ string, m []string) string {
-	unit := map[string]string{"Millisecond": "ms", "Second": "s", "Minute": "m", "Hour": "h"}[m[2]]
-	return strconv.Quote(m[1] + unit)
 }
 
 // thousands reads 100k, where a count is wanted; a size or duration is left to

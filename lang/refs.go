@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
 
 	"pipeline/lang/diag"
 	"pipeline/lang/eval"
@@ -90,9 +91,13 @@ func (l *loader) reference(e hclsyntax.Expression, arg *schema.Arg) (*node, bool
 	if text, isText := eval.LiteralText(e); isText {
 		return nil, l.stringReference(rng, text, arg)
 	}
-	tr, ok := e.(*hclsyntax.ScopeTraversalExpr)
+	inner, inTemplate := templateReference(e)
+	tr, ok := inner.(*hclsyntax.ScopeTraversalExpr)
+	if ok && inTemplate {
+		return nil, l.stringReference(rng, l.sourceOf(tr.Range()), arg)
+	}
 	if !ok {
-		l.fail(diag.WrongReference, rng, fmt.Sprintf("%s must name a %s", arg.Name, arg.Target), fmt.Sprintf("Write %s.name: a reference is not computed.", arg.Target))
+		l.computedReference(e, arg, rng)
 		return nil, false
 	}
 	root := tr.Traversal.RootName()
@@ -102,6 +107,29 @@ func (l *loader) reference(e hclsyntax.Expression, arg *schema.Arg) (*node, bool
 		}
 	}
 	return nil, l.wrongReference(tr, arg, rng)
+}
+
+// computedReference reports an expression where a reference belongs: a list, a
+// template, an index, a call.
+func (l *loader) computedReference(e hclsyntax.Expression, arg *schema.Arg, rng diag.Range) {
+	d := l.fail(diag.WrongReference, rng, fmt.Sprintf("%s must name %s", arg.Name, eval.A(arg.Target)), fmt.Sprintf("Write %s.name: a reference is not computed.", arg.Target))
+	if list, ok := e.(*hclsyntax.TupleConsExpr); ok {
+		if len(list.Exprs) == 1 {
+			only := l.sourceOf(list.Exprs[0].Range())
+			d.Suggest(only).Edit(rng, only)
+		} else if arg.Name == "to" && len(list.Exprs) > 1 {
+			d.Detail = "It names one stream. For several, write one route block for each."
+			d.Suggest("route")
+		}
+	}
+}
+
+// templateReference is the name inside of "${stream.orders}", or e itself.
+func templateReference(e hclsyntax.Expression) (hclsyntax.Expression, bool) {
+	if wrap, ok := e.(*hclsyntax.TemplateWrapExpr); ok {
+		return wrap.Wrapped, true
+	}
+	return e, false
 }
 
 // lookup finds the block a reference names.
@@ -141,11 +169,39 @@ func (l *loader) stringReference(rng diag.Range, text string, arg *schema.Arg) b
 		} else {
 			name = diag.Nearest(name, l.names(arg.Target))
 		}
+		if name == "" && arg.Target == "handler" {
+			name = l.handlerOf(text)
+		}
 	}
 	if name != "" {
 		d.Suggest(arg.Target+"."+name).Edit(rng, arg.Target+"."+name)
 	}
 	return false
+}
+
+// handlerOf is the only handler of a script, or "".
+func (l *loader) handlerOf(script string) string {
+	found := ""
+	for _, n := range l.root.all("handler") {
+		source, _ := eval.LiteralText(attrExpr(n.args["source"]))
+		function, _ := eval.LiteralText(attrExpr(n.args["function"]))
+		if script != source && script != function {
+			continue
+		}
+		if found != "" {
+			return ""
+		}
+		found = n.label
+	}
+	return found
+}
+
+// attrExpr is the value of an argument that may not be there.
+func attrExpr(a *hclsyntax.Attribute) hclsyntax.Expression {
+	if a == nil {
+		return nil
+	}
+	return a.Expr
 }
 
 // byServerName is the label of the block whose name on the server is given.
@@ -174,6 +230,10 @@ func (l *loader) wrongReference(tr *hclsyntax.ScopeTraversalExpr, arg *schema.Ar
 	switch {
 	case len(tr.Traversal) == 1 && l.named[arg.Target][root] != nil:
 		d.Suggest(arg.Target+"."+root).Edit(rng, arg.Target+"."+root)
+	case len(tr.Traversal) == 2 && root == arg.Target && name == "":
+		if index, ok := tr.Traversal[1].(hcl.TraverseIndex); ok && index.Key.Type() == cty.String && hclsyntax.ValidIdentifier(index.Key.AsString()) {
+			d.Suggest(arg.Target+"."+index.Key.AsString()).Edit(rng, arg.Target+"."+index.Key.AsString())
+		}
 	case len(tr.Traversal) > 2 && root == arg.Target && l.named[arg.Target][name] != nil:
 		d.Suggest(arg.Target+"."+name).Edit(rng, arg.Target+"."+name)
 	case name != "" && l.named[arg.Target][name] != nil:

@@ -186,6 +186,9 @@ func (l *loader) labelValue(n *node, want schema.Label) bool {
 		d := l.fail(code, rng, fmt.Sprintf("there is no %s %q", n.schema.Name, n.label), "Known are "+quotedList(want.Allowed)+".")
 		if near := nearLabel(n.label, want.Allowed); near != "" {
 			d.Suggest(near).Edit(rng, fmt.Sprintf("%q", near))
+		} else if n.schema.Name == "broker" && !otherBroker(n.label) {
+			d.Detail = "The label is the kind of broker, not its name. " + d.Detail
+			d.Suggest(want.Allowed[0])
 		}
 		return false
 	}
@@ -210,6 +213,11 @@ func (l *loader) available(n *node, rng diag.Range) bool {
 var labelAliases = map[string]string{
 	"logs": "log", "logging": "log", "logger": "log", "console": "log", "print": "log", "https": "http", "net": "http", "network": "http", "fetch": "http", "cache": "kv", "store": "kv", "db": "sql", "database": "sql", "postgres": "sql",
 	"valkey": "redis", "keydb": "redis", "inmemory": "memory", "in-memory": "memory", "mem": "memory", "local": "memory", "embedded": "memory",
+}
+
+// otherBroker reports whether a label names another kind of server.
+func otherBroker(label string) bool {
+	return slices.Contains([]string{"kafka", "redpanda", "rabbitmq", "amqp", "nats", "jetstream", "sqs", "pubsub", "pulsar", "postgres", "mysql", "kinesis", "mqtt", "zeromq"}, strings.ToLower(label))
 }
 
 func nearLabel(label string, allowed []string) string {

@@ -33,13 +33,13 @@ var durationUnits = map[string]time.Duration{
 var durationAliases = map[string]string{
 	"µs": "us", "microseconds": "us", "millis": "ms", "msec": "ms", "msecs": "ms", "millisecond": "ms", "milliseconds": "ms",
 	"sec": "s", "secs": "s", "second": "s", "seconds": "s", "min": "m", "mins": "m", "minute": "m", "minutes": "m",
-	"hr": "h", "hrs": "h", "hour": "h", "hours": "h", "day": "d", "days": "d", "week": "w", "weeks": "w",
+	"hr": "h", "hrs": "h", "с": "s", "сек": "s", "мин": "m", "ч": "h", "д": "d", "hour": "h", "hours": "h", "day": "d", "days": "d", "week": "w", "weeks": "w",
 }
 
 var sizeUnits = map[string]int64{"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 
 var sizeAliases = map[string]string{
-	"b": "B", "bytes": "B", "byte": "B", "k": "KiB", "kb": "KiB", "kib": "KiB", "m": "MiB", "mb": "MiB", "mib": "MiB",
+	"b": "B", "bytes": "B", "byte": "B", "ki": "KiB", "mi": "MiB", "gi": "GiB", "kilobytes": "KiB", "megabytes": "MiB", "gigabytes": "GiB", "kibibytes": "KiB", "mebibytes": "MiB", "gibibytes": "GiB", "megabyte": "MiB", "gigabyte": "GiB", "k": "KiB", "kb": "KiB", "kib": "KiB", "m": "MiB", "mb": "MiB", "mib": "MiB",
 	"g": "GiB", "gb": "GiB", "gib": "GiB", "t": "TiB", "tb": "TiB", "tib": "TiB",
 }
 
@@ -47,17 +47,8 @@ var sizeAliases = map[string]string{
 // *UnitError.
 func ParseDuration(text string) (time.Duration, error) {
 	total := new(big.Rat)
-	err := parseUnits(text, "30s", func(unit string) (*big.Rat, string) {
-		if d, ok := durationUnits[unit]; ok {
-			return big.NewRat(int64(d), 1), ""
-		}
-		if lower := strings.ToLower(unit); durationUnits[lower] > 0 {
-			return nil, lower
-		}
-		return nil, durationAliases[strings.ToLower(unit)]
-	}, total)
-	if err != nil {
-		return 0, err
+	if err := parseUnits(text, "30s", durationUnit, total); err != nil {
+		return 0, recognised(err, meantDuration)
 	}
 	n, err := whole(total)
 	if err != nil {
@@ -70,20 +61,39 @@ func ParseDuration(text string) (time.Duration, error) {
 // a *UnitError.
 func ParseSize(text string) (int64, error) {
 	total := new(big.Rat)
-	err := parseUnits(text, "16MiB", func(unit string) (*big.Rat, string) {
-		if n, ok := sizeUnits[unit]; ok {
-			return big.NewRat(n, 1), ""
-		}
-		return nil, sizeAliases[strings.ToLower(unit)]
-	}, total)
-	if err != nil {
-		return 0, err
+	if err := parseUnits(text, "16MiB", sizeUnit, total); err != nil {
+		return 0, recognised(err, meantSize)
 	}
 	n, err := whole(total)
 	if err != nil {
 		return 0, &UnitError{Text: text, Reason: "is larger than this program can count"}
 	}
 	return n, nil
+}
+
+func durationUnit(unit string) (*big.Rat, string) {
+	if d, ok := durationUnits[unit]; ok {
+		return big.NewRat(int64(d), 1), ""
+	}
+	if lower := strings.ToLower(unit); durationUnits[lower] > 0 {
+		return nil, lower
+	}
+	return nil, durationAliases[strings.ToLower(unit)]
+}
+
+func sizeUnit(unit string) (*big.Rat, string) {
+	if n, ok := sizeUnits[unit]; ok {
+		return big.NewRat(n, 1), ""
+	}
+	return nil, sizeAliases[strings.ToLower(unit)]
+}
+
+// recognised adds what a text in another format stands for.
+func recognised(err error, meant func(string) string) error {
+	if unit, ok := errors.AsType[*UnitError](err); ok && unit.Suggestion == "" {
+		unit.Suggestion = meant(unit.Text)
+	}
+	return err
 }
 
 // lookup resolves a unit to its factor, or to the unit that was meant.
