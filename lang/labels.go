@@ -21,33 +21,41 @@ type Label struct {
 	Given string
 }
 
-// maxLabelFiles bounds how many files of a directory are looked through for
-// labels.
-const maxLabelFiles = 100
+// maxLabelText bounds how much of a pipeline is looked through for labels, in
+// bytes: a tenth of a second's work.
+const maxLabelText = 2 << 20
 
 // Labels finds the named blocks of the pipeline at path without reading what it
 // means, for completion: in files that hold mistakes it finds what can be
-// recognised, and where there is no file, nothing. Its time is bounded by the
-// size of 100 files of 1 MiB; it never fails.
+// recognised, and where there is no file, nothing. It looks at the first 2 MiB
+// and never fails.
 func Labels(fsys fs.FS, at string) []Label {
 	names := []string{at}
 	if entries, err := fs.ReadDir(fsys, at); err == nil {
 		names = names[:0]
 		for _, e := range entries {
 			name := e.Name()
-			if strings.HasSuffix(name, ".hcl") && !strings.HasSuffix(name, "_test.hcl") && len(names) < maxLabelFiles {
+			if strings.HasSuffix(name, ".hcl") && !strings.HasSuffix(name, "_test.hcl") {
 				names = append(names, path.Join(at, name))
 			}
 		}
 	}
 	var out []Label
+	left := maxLabelText
 	for _, name := range names {
-		out = append(out, labelsOf(fsys, name)...)
+		if left == 0 {
+			break
+		}
+		text := labelText(fsys, name, left)
+		left -= len(text)
+		s := labelScan{tokens: lex(text, name)}
+		out = append(out, s.scan()...)
 	}
 	return out
 }
 
-func labelsOf(fsys fs.FS, name string) []Label {
+// labelText is the beginning of a file, nothing where it cannot be read.
+func labelText(fsys fs.FS, name string, limit int) []byte {
 	info, err := fs.Stat(fsys, name)
 	if err != nil || !info.Mode().IsRegular() {
 		return nil // a pipe would be waited for
@@ -57,12 +65,11 @@ func labelsOf(fsys fs.FS, name string) []Label {
 		return nil
 	}
 	defer func() { _ = f.Close() }() // only read
-	text, err := io.ReadAll(io.LimitReader(f, maxFile))
+	text, err := io.ReadAll(io.LimitReader(f, int64(min(limit, maxFile))))
 	if err != nil {
 		return nil
 	}
-	s := labelScan{tokens: lex(text, name)}
-	return s.scan()
+	return text
 }
 
 // labelScan goes through the tokens of a file, which can be any, and notices

@@ -1,6 +1,7 @@
 package lang_test
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -52,6 +53,12 @@ func TestLabelsOfDirectories(t *testing.T) {
 	}
 	if got, want := lang.Labels(files, "d"), []lang.Label{{"stream", "a", ""}, {"stream", "b", ""}}; !slices.Equal(got, want) {
 		t.Errorf("got %v", got)
+	}
+	for i := range 100 {
+		files[fmt.Sprintf("large/%03d.hcl", i)] = &fstest.MapFile{Data: []byte("stream \"a\" {}\n" + strings.Repeat("#", 1<<20))}
+	}
+	if got := lang.Labels(files, "large"); len(got) != 2 {
+		t.Errorf("%d labels: the bound does not hold", len(got))
 	}
 	if got := lang.Labels(files, "nowhere"); got != nil {
 		t.Errorf("from nowhere: %v", got)

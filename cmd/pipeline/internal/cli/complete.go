@@ -173,10 +173,13 @@ func labelsAt(args []string, block string) []lang.Label {
 	return slices.DeleteFunc(lang.Labels(lang.OS(), args[0]), func(l lang.Label) bool { return l.Block != block })
 }
 
+// maxOffers is how many completions are offered: nobody reads more.
+const maxOffers = 500
+
 // offer adds a completion that begins as what was typed, once, with a text to
 // tell it from others.
 func offer(out []string, name, doc, typed string) []string {
-	if !strings.HasPrefix(name, typed) || strings.ContainsAny(name, "\t\n\r") {
+	if len(out) == maxOffers || !strings.HasPrefix(name, typed) || strings.ContainsAny(name, "\t\n\r") {
 		return out
 	}
 	if doc != "" && !strings.ContainsAny(doc, "\t\n\r") {
