@@ -2,6 +2,7 @@ package lang
 
 import (
 	"path"
+	"slices"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
@@ -27,6 +28,11 @@ type builtGroup struct {
 	node *node
 	spec *spec.Group
 	subs []*builtSub
+}
+
+// enabled reports whether a subscription of the group runs.
+func (g *builtGroup) enabled() bool {
+	return slices.ContainsFunc(g.subs, func(s *builtSub) bool { return s.enabled })
 }
 
 // builtSub is a subscription and whether it runs.

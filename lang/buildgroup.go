@@ -169,7 +169,7 @@ func (l *loader) buildRoute(n *node, source *node) *spec.Route {
 	r.Key = l.compile(n, "key", b, eval.WantScalar)
 	if n.schema.Arg("when") != nil {
 		r.When = l.compile(n, "when", b, eval.WantBool)
-		l.constantWhen(n, r)
+		l.checkWhen(n, r, b)
 	}
 	r.Headers = l.headers(n, b)
 	return r
@@ -187,14 +187,6 @@ func (l *loader) compile(n *node, arg string, b eval.Bodies, want eval.Want) spe
 		return nil
 	}
 	return e
-}
-
-// constantWhen reports a route that no value can take.
-func (l *loader) constantWhen(n *node, r *spec.Route) {
-	if lit, ok := r.When.(*spec.Literal); ok && lit.JSON == "false" {
-		l.add(diag.Warning, diag.UnreachableRoute, n.val("when").rng, fmt.Sprintf("the route %q is never taken by itself", n.label),
-			"Its condition is always false; only reply(value, {to = \"…\"}) reaches it.")
-	}
 }
 
 // headers compiles the headers of a route, in the order of their names.

@@ -2,6 +2,8 @@ package lang
 
 import (
 	"fmt"
+	"regexp"
+	"strings"
 
 	"pipeline/engine/spec"
 	"pipeline/lang/diag"
@@ -18,6 +20,12 @@ func (l *loader) crossCheck(p *spec.Pipeline) {
 	if l.report.HasErrors() {
 		return // what is unused or missing may be what could not be read
 	}
+	l.checkDetails(p)
+	l.checkAttempts()
+	if len(p.Subscriptions()) > 0 {
+		l.checkRetentions()
+	}
+	l.checkCycles()
 	l.checkEnabled(p)
 	l.checkUnused()
 }
@@ -30,6 +38,10 @@ func (l *loader) nameRange(n *node) diag.Range {
 	return l.header(n)
 }
 
+// keepsBeside matches what the runner calls its own keys: a stream's key with
+// its hash tag, and :pipeline: behind it.
+var keepsBeside = regexp.MustCompile(`^[^{]*\{[^}]+\}.*:pipeline:`)
+
 // checkStreams reports two stream blocks with one name on the server.
 func (l *loader) checkStreams() {
 	seen := map[string]*node{}
@@ -38,6 +50,10 @@ func (l *loader) checkStreams() {
 		v := n.val("name")
 		if n.label == "" || n.bad || !v.ok {
 			continue
+		}
+		if keepsBeside.MatchString(s.Name) {
+			l.fail(diag.ReservedKey, l.nameRange(n), fmt.Sprintf("%q is a name that the runner gives to its own keys", s.Name),
+				"Beside a stream it keeps a few keys called {stream}:pipeline:…, which this stream could overwrite. Choose another name.")
 		}
 		if first := seen[s.Name]; first != nil {
 			l.fail(diag.DuplicateName, l.nameRange(n), fmt.Sprintf("two streams are called %q on the server", s.Name), "One stream is declared once. Rename one, or use one block for both.").
@@ -57,7 +73,7 @@ func (l *loader) checkGroupNames() {
 	}
 	seen := map[key]*node{}
 	for _, g := range l.built.groups {
-		if g.spec.Name == "" {
+		if g.spec.Name == "" || !g.enabled() && len(g.subs) > 0 {
 			continue
 		}
 		l.checkReserved(g.spec.Name, "group", l.nameRange(g.node))
@@ -114,6 +130,13 @@ func (l *loader) checkUnused() {
 				l.add(diag.Warning, diag.Unused, l.header(n), fmt.Sprintf("%s %q is not used", kind, n.label), unusedHelp[kind])
 			}
 		}
+	}
+	for _, s := range l.scope.Unused() {
+		kind, name, _ := strings.Cut(s.Name, ".")
+		if kind == "var" {
+			kind = "variable"
+		}
+		l.add(diag.Warning, diag.Unused, s.Range, fmt.Sprintf("%s %q is not used", kind, name), fmt.Sprintf("No expression names %s. Remove it, or use it.", s.Name))
 	}
 }
 

@@ -11,14 +11,15 @@ import (
 // checkGroup checks the enabled subscriptions of a group with each other, with
 // its stream and with the pipeline.
 func (l *loader) checkGroup(p *spec.Pipeline, g *builtGroup) {
-	l.checkDeadLetter(g)
-	l.checkRetention(g)
 	enabled := make([]*builtSub, 0, len(g.subs))
 	for _, s := range g.subs {
 		if s.enabled && !s.node.bad {
 			enabled = append(enabled, s)
 			l.checkSubscription(p, s)
 		}
+	}
+	if g.enabled() || len(g.subs) == 0 {
+		l.checkDeadLetter(g)
 	}
 	l.checkReplies(g, enabled)
 	l.checkClaims(g, enabled)
@@ -108,31 +109,6 @@ func (l *loader) checkReplies(g *builtGroup, subs []*builtSub) {
 				"Every reply would be handled again, for ever. Reply to another stream.").Relate(source.rng, "the group reads it here")
 		}
 	}
-}
-
-// checkRetention warns of trimming that can outrun the groups. A stream is
-// reported once, with the first group that reads it.
-func (l *loader) checkRetention(g *builtGroup) {
-	stream := g.node.val("stream").ref
-	if stream == nil {
-		return
-	}
-	r := stream.one("retention")
-	if r == nil || !r.val("max_length").set || !r.val("protect").ok || r.val("protect").set {
-		return
-	}
-	for _, other := range l.built.groups {
-		if other == g {
-			break
-		}
-		if other.node.val("stream").ref == stream {
-			return
-		}
-	}
-	v := r.val("max_length")
-	l.add(diag.Warning, diag.RetentionUnprotected, v.rng, fmt.Sprintf("trimming stream %q may remove entries that no group has read", stream.label),
-		"A group that falls behind by max_length entries loses the oldest. Add protect = \"unacknowledged\".").
-		Relate(g.node.val("stream").rng, fmt.Sprintf("group %q reads it here", g.node.label))
 }
 
 // checkClaims notes a group whose pending entries nobody takes over, and

@@ -121,4 +121,18 @@ var docs = map[Code][2]string{
 	UnreachableRoute:     {"The condition of a route is always false.", "Correct the condition, or remove the route."},
 	HoldWithoutKey:       {"while_retrying = \"hold\" can hold little without a claim block.", "Give the subscription a claim block."},
 	NothingEnabled:       {"The pipeline has no enabled subscription, so it would do nothing.", "Enable a subscription, or add a group with one."},
+
+	ReplyCycle:         {"Replies or dead letters lead from a stream through other groups back to it.", "End the circle: with a when that stops holding, or with another stream."},
+	ReservedKey:        {"A stream has a name that the runner gives to keys of its own.", "Choose another name: {…}:pipeline:… holds records, slots and floors."},
+	RetentionTooShort:  {"A stream is trimmed by age while its entries may still be tried again.", "Raise max_age, or add protect = \"unacknowledged\"."},
+	ProtectStalls:      {"Trimming waits for a group that has no enabled subscription.", "Enable a subscription of the group, or remove the group here and on the server."},
+	ProtectUnread:      {"protect waits for groups, and no group of the pipeline reads the stream.", "Declare the group that reads it, or rely on max_length and max_age alone."},
+	DeadLettersKept:    {"A stream of dead letters has no retention.", "Add a retention, or look after it by hand."},
+	AttemptsNotReached: {"A policy's max_age ends before its attempts do.", "Raise max_age, or lower max_attempts or the delays."},
+	UnusualMinIdle:     {"min_idle is under a second or over an hour.", "Use a value between: it says how soon others take over from a stopped worker."},
+	DrainCutsHandler:   {"A handler may run longer than draining lasts.", "Make drain_timeout longer than the handler's timeout."},
+	EntryAboveMemory:   {"The largest entry of a stream is larger than the memory of a handler that is given it.", "Raise memory, or lower max_entry_size."},
+	NullKey:            {"A key is an optional field, which some entries lack.", "Use a field that every entry has."},
+	NullCondition:      {"A condition is an optional field, and fails for values that lack it.", "Compare it: entry.flag == true."},
+	NeedlessCondition:  {"A condition always holds.", "Remove it."},
 }

@@ -41,6 +41,7 @@ type symbol struct {
 	name    string
 	rng     diag.Range
 	state   state
+	used    bool
 	value   cty.Value
 	compute func() cty.Value
 }
@@ -78,6 +79,26 @@ func (s *Scope) Resolve() {
 			s.value(table[name])
 		}
 	}
+}
+
+// Symbol is a variable or local, as "var.name" or "local.name", and where it is
+// declared.
+type Symbol struct {
+	Name  string
+	Range diag.Range
+}
+
+// Unused are the variables and locals that no expression has named so far.
+func (s *Scope) Unused() []Symbol {
+	var out []Symbol
+	for _, table := range []map[string]*symbol{s.vars, s.locals} {
+		for _, name := range sortedNames(table) {
+			if sym := table[name]; !sym.used {
+				out = append(out, Symbol{sym.name, sym.rng})
+			}
+		}
+	}
+	return out
 }
 
 // Var is the value of a variable; ok is false when it is not declared.

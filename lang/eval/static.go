@@ -50,6 +50,7 @@ func (s *Scope) checkName(e hclsyntax.Expression, tr hcl.Traversal, use Use) boo
 	}
 	name, isName := stepName(tr[1])
 	if isName && table[name] != nil {
+		table[name].used = true
 		return true
 	}
 	d := s.failAt(code, tr.SourceRange(), fmt.Sprintf("there is no %s %q", what, name), "")

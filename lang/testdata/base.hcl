@@ -30,7 +30,7 @@ broker "redis" {
 stream "orders" {
   name  = "${local.prefix}.orders"
   codec = "json"
-
+  max_backlog = var.many + length(local.tags)
   entry = object({
     id      = number
     account = string
@@ -61,8 +61,8 @@ stream "large" {
 
 stream "dead" {
   name = "shop.dead"
+  retention { max_age = "30d" }
 }
-
 handler "receipt" {
   source   = "h.lua"
   function = "receipt"
