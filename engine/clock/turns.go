@@ -28,6 +28,8 @@ type Turns struct {
 	// while nobody has.
 	runners []*runner
 	steps   int
+	// atRest is that of the Run under way.
+	atRest func() bool
 	// rest tells the owner that nobody has the turn any more.
 	rest chan struct{}
 	// out: the turn is given away.
@@ -37,6 +39,8 @@ type Turns struct {
 	current atomic.Pointer[runner]
 	// halt makes the next who gives up the turn give it to the owner.
 	halt atomic.Bool
+	// rests counts what atRest made happen.
+	rests atomic.Int64
 }
 
 // runner is a goroutine that takes part.
@@ -147,13 +151,30 @@ func (t *Turns) wait(rank Rank, ready func() bool) {
 // pass gives the turn to the next, or back to the owner.
 func (t *Turns) pass() {
 	t.steps--
-	if next := t.next(); next != nil && t.steps > 0 && !t.halt.Load() {
-		t.current.Store(next)
-		next.turn <- struct{}{}
-		return
+	if t.steps > 0 && !t.halt.Load() {
+		if next := t.goOn(); next != nil {
+			t.current.Store(next)
+			next.turn <- struct{}{}
+			return
+		}
 	}
 	t.current.Store(nil)
 	t.rest <- struct{}{}
+}
+
+// goOn is who goes on now or after something happened at rest; nil when nothing
+// more happens.
+func (t *Turns) goOn() *runner {
+	for {
+		if next := t.next(); next != nil {
+			return next
+		}
+		if t.halt.Load() || t.atRest == nil || !t.atRest() {
+			return nil
+		}
+		t.steps = maxTurns
+		t.rests.Add(1)
+	}
 }
 
 // next is who goes on, nil at rest.
@@ -170,22 +191,29 @@ func (t *Turns) next() *runner {
 	return best
 }
 
-// Run gives turns until everything rests. It fails with ErrBusy when that
-// takes longer than within, on the machine's clock, or never seems to end, and
-// with ctx's error when that is done. A goroutine that still has the turn then
-// keeps it until it waits; the next Run goes on from there.
-func (t *Turns) Run(ctx context.Context, within time.Duration) error {
+// Run gives turns until everything rests. Then it calls atRest, unless that is
+// nil, and goes on while that reports that it made something happen, such as
+// moving a clock. atRest is called by whoever had the turn last.
+//
+// Run fails with ErrBusy when there is no rest for longer than within, on the
+// machine's clock, or never seems to be, and with ctx's error when that is
+// done. A goroutine that still has the turn then keeps it until it waits; the
+// next Run goes on from there.
+func (t *Turns) Run(ctx context.Context, within time.Duration, atRest func() bool) error {
 	t.halt.Store(false)
 	t.timer.Reset(within)
 	defer t.timer.Stop()
+	rests := t.rests.Load()
 	for begun := false; ; {
 		if !t.out {
-			next := t.next()
+			t.atRest = atRest
+			if !begun {
+				t.steps, begun = maxTurns, true
+			}
+			next := t.goOn()
 			switch {
 			case next == nil:
 				return nil
-			case !begun:
-				t.steps, begun = maxTurns, true
 			case t.steps <= 0:
 				return fmt.Errorf("%w: after %d turns, time standing still, %s would go on", ErrBusy, maxTurns, next.name)
 			}
@@ -197,6 +225,11 @@ func (t *Turns) Run(ctx context.Context, within time.Duration) error {
 		case <-t.rest:
 			t.out = false
 		case <-t.timer.C:
+			if now := t.rests.Load(); now != rests {
+				rests = now
+				t.timer.Reset(within)
+				continue
+			}
 			return t.giveUp(fmt.Errorf("%w within %v", ErrBusy, within))
 		case <-ctx.Done():
 			return t.giveUp(ctx.Err())

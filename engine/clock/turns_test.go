@@ -69,14 +69,8 @@ func scene(t *testing.T) string {
 		all.Wait(ctx)
 		say("main over")
 	})
-	settle := func() {
-		if err := turns.Run(t.Context(), soon); err != nil {
-			t.Fatal(err)
-		}
-	}
-	settle()
-	for v.AdvanceToNext(epoch.Add(time.Hour)) {
-		settle()
+	if err := turns.Run(t.Context(), soon, func() bool { return v.AdvanceToNext(epoch.Add(time.Hour)) }); err != nil {
+		t.Fatal(err)
 	}
 	return log.String()
 }
@@ -100,7 +94,7 @@ func TestLaterRanksGoLastAndEqualOnesInTheirOrder(t *testing.T) {
 			order = append(order, r.name)
 		})
 	}
-	if err := turns.Run(t.Context(), soon); err != nil {
+	if err := turns.Run(t.Context(), soon, nil); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := strings.Join(order, ", "), "at once, call 1-1-2, call 1-1-3, call 1-2, call 2, settle"; got != want {
@@ -133,7 +127,7 @@ func TestANapEndsByItsTimeItsWakeOrItsContext(t *testing.T) {
 					}
 				}
 				run := func() {
-					if err := turns.Run(t.Context(), soon); err != nil {
+					if err := turns.Run(t.Context(), soon, nil); err != nil {
 						t.Error(err)
 					}
 				}
@@ -160,12 +154,12 @@ func TestRunSaysWhoDoesNotRest(t *testing.T) {
 		turns := clock.NewTurns()
 		free := make(chan struct{})
 		turns.Go("stuck", func() { <-free })
-		err := turns.Run(t.Context(), time.Millisecond)
+		err := turns.Run(t.Context(), time.Millisecond, nil)
 		if !errors.Is(err, clock.ErrBusy) || !strings.Contains(err.Error(), "stuck") {
 			t.Errorf("said %v", err)
 		}
 		close(free)
-		if err := turns.Run(t.Context(), soon); err != nil || len(turns.Names()) != 0 {
+		if err := turns.Run(t.Context(), soon, nil); err != nil || len(turns.Names()) != 0 {
 			t.Errorf("once it is free: %v, %v take part", err, turns.Names())
 		}
 	})
@@ -177,12 +171,12 @@ func TestRunSaysWhoDoesNotRest(t *testing.T) {
 				turns.Yield(clock.Rank{})
 			}
 		})
-		err := turns.Run(t.Context(), time.Minute)
+		err := turns.Run(t.Context(), time.Minute, nil)
 		if !errors.Is(err, clock.ErrBusy) || !strings.Contains(err.Error(), "spinning") {
 			t.Errorf("said %v", err)
 		}
 		over = true
-		if err := turns.Run(t.Context(), soon); err != nil {
+		if err := turns.Run(t.Context(), soon, nil); err != nil {
 			t.Error(err)
 		}
 	})
@@ -195,10 +189,10 @@ func TestRunSaysWhoDoesNotRest(t *testing.T) {
 				turns.Yield(clock.Rank{})
 			}
 		})
-		if err := turns.Run(ctx, soon); err != nil && !errors.Is(err, context.Canceled) {
+		if err := turns.Run(ctx, soon, nil); err != nil && !errors.Is(err, context.Canceled) {
 			t.Errorf("said %v", err)
 		}
-		if err := turns.Run(t.Context(), soon); err != nil || len(turns.Names()) != 0 {
+		if err := turns.Run(t.Context(), soon, nil); err != nil || len(turns.Names()) != 0 {
 			t.Errorf("later: %v, %v take part", err, turns.Names())
 		}
 	})

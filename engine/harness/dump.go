@@ -62,6 +62,9 @@ func (h *Harness) dumpWorker(b *strings.Builder, w *Worker) {
 		state = "stopped"
 	}
 	fmt.Fprintf(b, "%s %s\n", w.name, state)
+	if w.crashed {
+		return
+	}
 	for _, s := range w.Snapshot().Subscriptions {
 		fmt.Fprintf(b, "  %s as %s held %d parked %d dead %d", s.Label, s.Consumer, s.Held, s.Parked, s.Dead)
 		for _, result := range slices.Sorted(maps.Keys(s.Settled)) {

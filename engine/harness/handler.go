@@ -113,7 +113,9 @@ func calledOff() (outcome.Outcome, sandbox.Usage) {
 
 // slow takes the time that a fault says. over: that was too long, or the call
 // was called off meanwhile.
-func (i *instance) slow(ctx context.Context, d *sandbox.Delivery, ids []broker.ID) (said outcome.Outcome, usage sandbox.Usage, over bool) {
+func (i *instance) slow(
+	ctx context.Context, d *sandbox.Delivery, ids []broker.ID,
+) (said outcome.Outcome, usage sandbox.Usage, over bool) {
 	f := i.handler.worker.harness.hit(Slow, "", d.Subscription, ids)
 	if f == nil {
 		return said, usage, false

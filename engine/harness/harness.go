@@ -205,27 +205,32 @@ func (h *Harness) Revive(ctx context.Context) ([]*Worker, error) {
 // Settle runs everything that happens without time passing. It fails when that
 // does not end within Config.Patience or when ctx is done, and says what was
 // still busy.
-func (h *Harness) Settle(ctx context.Context) error {
-	if err := h.turns.Run(ctx, h.cfg.Patience); err != nil {
-		return fmt.Errorf("settle: %w", err)
-	}
-	for _, w := range h.workers {
-		if err := h.bury(ctx, w); err != nil {
-			return err
+func (h *Harness) Settle(ctx context.Context) error { return h.run(ctx, func() bool { return false }) }
+
+// run runs everything that happens until the clock would have to be moved, and
+// goes on while pass does that.
+func (h *Harness) run(ctx context.Context, pass func() bool) error {
+	err := h.turns.Run(ctx, h.cfg.Patience, func() bool {
+		if dying := h.dying(); dying != nil {
+			return dying.clock.AdvanceToNext(dying.clock.Now().Add(forever))
 		}
+		return pass()
+	})
+	if err != nil {
+		return fmt.Errorf("harness: %v after the start: %w", h.Now().Sub(h.cfg.Start), err)
+	}
+	if dying := h.dying(); dying != nil {
+		return fmt.Errorf("harness: crashed %s does not end: %s", dying.name, strings.Join(h.turns.Names(), ", "))
 	}
 	return nil
 }
 
-// bury lets the goroutines of a crashed worker come to their end, for which its
-// own time runs on.
-func (h *Harness) bury(ctx context.Context, w *Worker) error {
-	for w.crashed && !w.ended {
-		if !w.clock.AdvanceToNext(w.clock.Now().Add(forever)) {
-			return fmt.Errorf("settle: crashed %s does not end: %s", w.name, strings.Join(h.turns.Names(), ", "))
-		}
-		if err := h.turns.Run(ctx, h.cfg.Patience); err != nil {
-			return fmt.Errorf("settle: crashed %s: %w", w.name, err)
+// dying is a crashed worker whose goroutines have not come to their end, for
+// which its own time runs on; nil when there is none.
+func (h *Harness) dying() *Worker {
+	for _, w := range h.workers {
+		if w.crashed && !w.ended {
+			return w
 		}
 	}
 	return nil
@@ -238,15 +243,7 @@ const forever = 100 * 365 * 24 * time.Hour
 // way, everything is run that happens without time passing.
 func (h *Harness) Advance(ctx context.Context, d time.Duration) error {
 	limit := h.Now().Add(max(d, 0))
-	if err := h.Settle(ctx); err != nil {
-		return err
-	}
-	for h.fire(limit) {
-		if err := h.Settle(ctx); err != nil {
-			return fmt.Errorf("%v after %v: %w", h.Now().Sub(h.cfg.Start), h.cfg.Start.UTC().Format(time.RFC3339), err)
-		}
-	}
-	return nil
+	return h.run(ctx, func() bool { return h.fire(limit) })
 }
 
 // fire moves all clocks to the earliest timer that is due by limit, fires it

@@ -15,18 +15,28 @@ type link struct {
 	worker *Worker
 }
 
-// reach is asked before every operation, answered after it.
-func (l *link) reach() error {
+// operation is what an error says was being done, and to what.
+type operation struct{ name, stream, group string }
+
+func on(o broker.Owner, name string) operation { return operation{name, o.Stream, o.Group} }
+
+func (op operation) fail(kind error, detail string) error {
+	return &broker.Error{Op: op.name, Stream: op.stream, Group: op.group, Kind: kind, Detail: detail}
+}
+
+// lost is the error of an operation whose answer was lost.
+func (op operation) lost() error { return op.fail(broker.ErrUnavailable, "the answer was lost") }
+
+// reach is asked before every operation.
+func (l *link) reach(op operation) error {
 	switch {
 	case l.worker.crashed:
-		return &broker.Error{Kind: broker.ErrClosed, Detail: "the worker is dead"}
+		return op.fail(broker.ErrClosed, "the worker is dead")
 	case l.worker.harness.down:
-		return away("the server is away")
+		return op.fail(broker.ErrUnavailable, "the server cannot be reached")
 	}
 	return nil
 }
-
-func away(detail string) error { return &broker.Error{Kind: broker.ErrUnavailable, Detail: detail} }
 
 // timeless is ctx without its deadline, which is one of real time. An operation
 // that was called off stays so.
@@ -38,36 +48,42 @@ func timeless(ctx context.Context) context.Context {
 }
 
 // ask runs an operation if the server can be reached.
-func ask[T any](ctx context.Context, l *link, run func(context.Context) (T, error)) (T, error) {
+func ask[T any](ctx context.Context, l *link, op operation, run func(context.Context) (T, error)) (T, error) {
 	var none T
-	if err := l.reach(); err != nil {
+	if err := l.reach(op); err != nil {
 		return none, err
 	}
 	return run(timeless(ctx))
 }
 
 // do is ask for operations without an answer.
-func (l *link) do(ctx context.Context, run func(context.Context) error) error {
-	_, err := ask(ctx, l, func(ctx context.Context) (struct{}, error) { return struct{}{}, run(ctx) })
+func (l *link) do(ctx context.Context, op operation, run func(context.Context) error) error {
+	_, err := ask(ctx, l, op, func(ctx context.Context) (struct{}, error) { return struct{}{}, run(ctx) })
 	return err
 }
 
 // Probe implements broker.Broker.
-func (l *link) Probe(ctx context.Context) (broker.Server, error) { return ask(ctx, l, l.server.Probe) }
+func (l *link) Probe(ctx context.Context) (broker.Server, error) {
+	return ask(ctx, l, operation{name: "probe"}, l.server.Probe)
+}
 
 // CreateGroup implements broker.Broker.
 func (l *link) CreateGroup(ctx context.Context, stream, group, start string) (bool, error) {
-	return ask(ctx, l, func(ctx context.Context) (bool, error) { return l.server.CreateGroup(ctx, stream, group, start) })
+	return ask(ctx, l, operation{"create group", stream, group}, func(ctx context.Context) (bool, error) {
+		return l.server.CreateGroup(ctx, stream, group, start)
+	})
 }
 
 // SaveFloor implements broker.Broker.
 func (l *link) SaveFloor(ctx context.Context, stream, group string) error {
-	return l.do(ctx, func(ctx context.Context) error { return l.server.SaveFloor(ctx, stream, group) })
+	return l.do(ctx, operation{"save floor of", stream, group}, func(ctx context.Context) error {
+		return l.server.SaveFloor(ctx, stream, group)
+	})
 }
 
 // Floor implements broker.Broker.
 func (l *link) Floor(ctx context.Context, stream, group string) (at broker.ID, ok bool, err error) {
-	err = l.do(ctx, func(ctx context.Context) (err error) {
+	err = l.do(ctx, operation{"read floor of", stream, group}, func(ctx context.Context) (err error) {
 		at, ok, err = l.server.Floor(ctx, stream, group)
 		return err
 	})
@@ -76,7 +92,7 @@ func (l *link) Floor(ctx context.Context, stream, group string) (at broker.ID, o
 
 // RestoreGroup implements broker.Broker.
 func (l *link) RestoreGroup(ctx context.Context, stream, group string) (at broker.ID, restored bool, err error) {
-	err = l.do(ctx, func(ctx context.Context) (err error) {
+	err = l.do(ctx, operation{"restore group", stream, group}, func(ctx context.Context) (err error) {
 		at, restored, err = l.server.RestoreGroup(ctx, stream, group)
 		return err
 	})
@@ -86,15 +102,16 @@ func (l *link) RestoreGroup(ctx context.Context, stream, group string) (at broke
 // Read implements broker.Broker. It waits with its own context: a wait that was
 // called off ends.
 func (l *link) Read(ctx context.Context, r broker.ReadRequest) ([]broker.Delivery, error) {
-	if err := l.reach(); err != nil {
+	op := on(r.Owner, "read")
+	if err := l.reach(op); err != nil {
 		return nil, err
 	}
 	ds, err := l.server.Read(ctx, r)
 	switch {
 	case l.worker.crashed:
-		return nil, l.reach()
+		return nil, l.reach(op)
 	case len(ds) > 0 && l.worker.harness.hit(LostReply, AtRead, l.worker.harness.subscription(r.Consumer), idsOf(ds)) != nil:
-		return nil, away("the answer was lost")
+		return nil, op.lost()
 	}
 	return ds, err
 }
@@ -109,27 +126,31 @@ func idsOf(ds []broker.Delivery) []broker.ID {
 
 // AutoClaim implements broker.Broker.
 func (l *link) AutoClaim(ctx context.Context, r broker.AutoClaimRequest) (broker.AutoClaimed, error) {
-	return ask(ctx, l, func(ctx context.Context) (broker.AutoClaimed, error) { return l.server.AutoClaim(ctx, r) })
+	return ask(ctx, l, on(r.Owner, "claim"), func(ctx context.Context) (broker.AutoClaimed, error) {
+		return l.server.AutoClaim(ctx, r)
+	})
 }
 
 // TakeOver implements broker.Broker.
 func (l *link) TakeOver(ctx context.Context, o broker.Owner, from string, ids []broker.ID) (broker.TakenOver, error) {
-	return ask(ctx, l, func(ctx context.Context) (broker.TakenOver, error) { return l.server.TakeOver(ctx, o, from, ids) })
+	return ask(ctx, l, on(o, "take over"), func(ctx context.Context) (broker.TakenOver, error) {
+		return l.server.TakeOver(ctx, o, from, ids)
+	})
 }
 
 // Admit implements broker.Broker.
 func (l *link) Admit(ctx context.Context, r broker.AdmitRequest) ([]broker.Admission, error) {
-	return ask(ctx, l, func(ctx context.Context) ([]broker.Admission, error) { return l.server.Admit(ctx, r) })
+	return ask(ctx, l, on(r.Owner, "admit"), func(ctx context.Context) ([]broker.Admission, error) { return l.server.Admit(ctx, r) })
 }
 
 // Renew implements broker.Broker.
 func (l *link) Renew(ctx context.Context, o broker.Owner, ids []broker.ID) ([]broker.Holding, error) {
-	return ask(ctx, l, func(ctx context.Context) ([]broker.Holding, error) { return l.server.Renew(ctx, o, ids) })
+	return ask(ctx, l, on(o, "renew"), func(ctx context.Context) ([]broker.Holding, error) { return l.server.Renew(ctx, o, ids) })
 }
 
 // Release implements broker.Broker.
 func (l *link) Release(ctx context.Context, o broker.Owner, ids []broker.ID) error {
-	return l.do(ctx, func(ctx context.Context) error { return l.server.Release(ctx, o, ids) })
+	return l.do(ctx, on(o, "release"), func(ctx context.Context) error { return l.server.Release(ctx, o, ids) })
 }
 
 // Close implements broker.Broker. The server is not the worker's to close.
@@ -138,7 +159,8 @@ func (*link) Close() error { return nil }
 // Settle implements broker.Broker. Faults that strike around it ask for the
 // calls whose outcomes it writes.
 func (l *link) Settle(ctx context.Context, s *broker.Settlement) (broker.SettleResult, error) {
-	if err := l.reach(); err != nil {
+	op := on(s.Owner, "settle")
+	if err := l.reach(op); err != nil {
 		return broker.SettleResult{}, err
 	}
 	w := l.worker
@@ -146,7 +168,7 @@ func (l *link) Settle(ctx context.Context, s *broker.Settlement) (broker.SettleR
 	ids := w.finishing(subscription, s)
 	if w.harness.hit(Crash, BeforeAck, subscription, ids) != nil {
 		w.die()
-		return broker.SettleResult{}, l.reach()
+		return broker.SettleResult{}, l.reach(op)
 	}
 	res, err := l.server.Settle(timeless(ctx), s)
 	if err != nil {
@@ -158,14 +180,16 @@ func (l *link) Settle(ctx context.Context, s *broker.Settlement) (broker.SettleR
 		return res, nil // heard by nobody but the observer of a dead worker
 	}
 	if w.harness.hit(LostReply, AtSettle, subscription, ids) != nil {
-		return broker.SettleResult{}, away("the answer was lost")
+		return broker.SettleResult{}, op.lost()
 	}
 	return res, nil
 }
 
 // AcquireSlot implements broker.Broker. It is where a consumer gets its name.
 func (l *link) AcquireSlot(ctx context.Context, r broker.SlotRequest) (int, error) {
-	slot, err := ask(ctx, l, func(ctx context.Context) (int, error) { return l.server.AcquireSlot(ctx, r) })
+	slot, err := ask(ctx, l, operation{"acquire slot", r.Stream, r.Group}, func(ctx context.Context) (int, error) {
+		return l.server.AcquireSlot(ctx, r)
+	})
 	if err == nil {
 		l.worker.named(r, slot)
 	}
@@ -174,61 +198,75 @@ func (l *link) AcquireSlot(ctx context.Context, r broker.SlotRequest) (int, erro
 
 // RenewSlot implements broker.Broker.
 func (l *link) RenewSlot(ctx context.Context, r broker.SlotRequest, slot int) (bool, error) {
-	return ask(ctx, l, func(ctx context.Context) (bool, error) { return l.server.RenewSlot(ctx, r, slot) })
+	return ask(ctx, l, operation{"renew slot", r.Stream, r.Group}, func(ctx context.Context) (bool, error) {
+		return l.server.RenewSlot(ctx, r, slot)
+	})
 }
 
 // ReleaseSlot implements broker.Broker.
 func (l *link) ReleaseSlot(ctx context.Context, r broker.SlotRequest, slot int) error {
-	return l.do(ctx, func(ctx context.Context) error { return l.server.ReleaseSlot(ctx, r, slot) })
+	return l.do(ctx, operation{"release slot", r.Stream, r.Group}, func(ctx context.Context) error {
+		return l.server.ReleaseSlot(ctx, r, slot)
+	})
 }
 
 // RemoveConsumer implements broker.Broker.
 func (l *link) RemoveConsumer(ctx context.Context, o broker.Owner) (bool, error) {
-	return ask(ctx, l, func(ctx context.Context) (bool, error) { return l.server.RemoveConsumer(ctx, o) })
+	return ask(ctx, l, on(o, "remove consumer of"), func(ctx context.Context) (bool, error) {
+		return l.server.RemoveConsumer(ctx, o)
+	})
 }
 
 // Add implements broker.Broker.
 func (l *link) Add(ctx context.Context, adds []broker.Add) ([]broker.ID, error) {
-	return ask(ctx, l, func(ctx context.Context) ([]broker.ID, error) { return l.server.Add(ctx, adds) })
+	return ask(ctx, l, operation{name: "add"}, func(ctx context.Context) ([]broker.ID, error) { return l.server.Add(ctx, adds) })
 }
 
 // Range implements broker.Broker.
 func (l *link) Range(ctx context.Context, stream string, first, last broker.ID, count int) ([]broker.Entry, error) {
-	return ask(ctx, l, func(ctx context.Context) ([]broker.Entry, error) {
+	return ask(ctx, l, operation{name: "read range of", stream: stream}, func(ctx context.Context) ([]broker.Entry, error) {
 		return l.server.Range(ctx, stream, first, last, count)
 	})
 }
 
 // Trim implements broker.Broker.
 func (l *link) Trim(ctx context.Context, r broker.TrimRequest) (int64, error) {
-	return ask(ctx, l, func(ctx context.Context) (int64, error) { return l.server.Trim(ctx, r) })
+	return ask(ctx, l, operation{name: "trim", stream: r.Stream}, func(ctx context.Context) (int64, error) {
+		return l.server.Trim(ctx, r)
+	})
 }
 
 // StreamInfo implements broker.Broker.
 func (l *link) StreamInfo(ctx context.Context, stream string) (broker.StreamInfo, error) {
-	return ask(ctx, l, func(ctx context.Context) (broker.StreamInfo, error) { return l.server.StreamInfo(ctx, stream) })
+	return ask(ctx, l, operation{name: "inspect", stream: stream}, func(ctx context.Context) (broker.StreamInfo, error) {
+		return l.server.StreamInfo(ctx, stream)
+	})
 }
 
 // GroupInfos implements broker.Broker.
 func (l *link) GroupInfos(ctx context.Context, stream string) ([]broker.GroupInfo, error) {
-	return ask(ctx, l, func(ctx context.Context) ([]broker.GroupInfo, error) { return l.server.GroupInfos(ctx, stream) })
+	return ask(ctx, l, operation{name: "inspect groups of", stream: stream}, func(ctx context.Context) ([]broker.GroupInfo, error) {
+		return l.server.GroupInfos(ctx, stream)
+	})
 }
 
 // ConsumerInfos implements broker.Broker.
 func (l *link) ConsumerInfos(ctx context.Context, stream, group string) ([]broker.ConsumerInfo, error) {
-	return ask(ctx, l, func(ctx context.Context) ([]broker.ConsumerInfo, error) {
+	return ask(ctx, l, operation{"inspect consumers of", stream, group}, func(ctx context.Context) ([]broker.ConsumerInfo, error) {
 		return l.server.ConsumerInfos(ctx, stream, group)
 	})
 }
 
 // Pending implements broker.Broker.
 func (l *link) Pending(ctx context.Context, stream, group, consumer string, after broker.ID, count int) ([]broker.Pending, error) {
-	return ask(ctx, l, func(ctx context.Context) ([]broker.Pending, error) {
+	return ask(ctx, l, operation{"list pending of", stream, group}, func(ctx context.Context) ([]broker.Pending, error) {
 		return l.server.Pending(ctx, stream, group, consumer, after, count)
 	})
 }
 
 // Records implements broker.Broker.
 func (l *link) Records(ctx context.Context, stream, group string, ids []broker.ID) ([]broker.Record, error) {
-	return ask(ctx, l, func(ctx context.Context) ([]broker.Record, error) { return l.server.Records(ctx, stream, group, ids) })
+	return ask(ctx, l, operation{"read records", stream, group}, func(ctx context.Context) ([]broker.Record, error) {
+		return l.server.Records(ctx, stream, group, ids)
+	})
 }

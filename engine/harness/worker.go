@@ -76,20 +76,17 @@ func (w *Worker) Stop(ctx context.Context) error {
 	}
 	w.end()
 	limit := h.Now().Add(h.cfg.Pipeline.DrainTimeout + stopGrace)
-	for {
-		if err := h.Settle(ctx); err != nil {
-			return err
-		}
-		switch {
-		case w.crashed:
-			return nil
-		case w.ended:
-			return w.err
-		case !h.fire(limit):
-			return fmt.Errorf("stop %s: it still runs %v after its drain_timeout: %s",
-				w.name, stopGrace, strings.Join(h.turns.Names(), ", "))
-		}
+	if err := h.run(ctx, func() bool { return !w.ended && h.fire(limit) }); err != nil {
+		return err
 	}
+	if !w.ended {
+		return fmt.Errorf("stop %s: it still runs %v after its drain_timeout: %s",
+			w.name, stopGrace, strings.Join(h.turns.Names(), ", "))
+	}
+	if w.crashed {
+		return nil
+	}
+	return w.err
 }
 
 // stopGrace is how long after the drain_timeout an engine may settle and leave.

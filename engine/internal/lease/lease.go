@@ -52,8 +52,9 @@ type Keeper struct {
 	Interrupted func()
 	Event       func(observe.Event)
 
-	ids     []broker.ID
-	renewed time.Time
+	ids      []broker.ID
+	renewed  time.Time
+	slotLost bool
 }
 
 // Run renews until ctx is done.
@@ -73,7 +74,7 @@ func (k *Keeper) Run(ctx context.Context) {
 			k.Renew(ctx)
 			entriesDue = now.Add(k.MinIdle / 3)
 		}
-		if !now.Before(slotDue) {
+		if !k.slotLost && !now.Before(slotDue) {
 			k.renewSlot(ctx)
 			slotDue = now.Add(slotEvery)
 		}
@@ -98,6 +99,8 @@ func (k *Keeper) renewSlot(ctx context.Context) {
 	case err != nil:
 		k.failed(err)
 	case !held:
+		// What is still held is renewed while it is finished under the old name.
+		k.slotLost = true
 		k.Event(observe.Event{
 			Name: observe.EventSlotLost, Level: sandbox.Warn,
 			Message: "the lease of consumer " + k.Owner.Consumer + " ran out; starting again under a new name",

@@ -106,6 +106,28 @@ func TestEntriesAreRenewedAtAThirdOfMinIdleAndTheSlotAtAThirdOfItsLease(t *testi
 	}
 }
 
+func TestALostSlotIsToldOnceWhileWhatIsHeldIsRenewedOn(t *testing.T) {
+	b := newBench(30 * time.Second)
+	b.server.slot = false
+	turns := clock.NewTurns()
+	ctx, cancel := context.WithCancel(turns.Context(t.Context()))
+	turns.Go("keeper", func() { b.keeper.Run(ctx) })
+	minute := b.clock.Now().Add(time.Minute)
+	if err := turns.Run(t.Context(), time.Minute, func() bool { return b.clock.AdvanceToNext(minute) }); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if err := turns.Run(t.Context(), time.Minute, nil); err != nil {
+		t.Fatal(err)
+	}
+	if b.slotLost != 1 || !slices.Equal(b.events, []observe.EventName{observe.EventSlotLost}) {
+		t.Errorf("told %d times, events %v", b.slotLost, b.events)
+	}
+	if n := len(b.server.renews); n < 5 || n > 7 {
+		t.Errorf("renewed at %v within a minute, want about every ten seconds", b.server.renews)
+	}
+}
+
 // The slot and the entries may be renewed over different connections, of which
 // one is dead: what is held must not be taken by others for that.
 func TestASlotRenewalWithoutAnAnswerDoesNotCostTheEntries(t *testing.T) {
