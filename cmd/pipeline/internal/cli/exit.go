@@ -17,6 +17,8 @@ const (
 	exitFailed = 1
 	// exitUsage: wrong usage or an invalid pipeline.
 	exitUsage = 2
+	// exitDifference: a difference was found.
+	exitDifference = 3
 	// exitServer: the server cannot be reached, refuses, or is unsuitable.
 	exitServer = 4
 	// exitLeft: stopped before everything in flight was settled.

@@ -1,0 +1,50 @@
+package scaffold
+
+import (
+	"path/filepath"
+
+	"pipeline/engine/spec"
+)
+
+// Test is a test of a pipeline: one case for the first subscription of every
+// group, each with an entry made from the declared type.
+func Test(name string, p *spec.Pipeline) ([]File, error) {
+	var subjects []subject
+	for _, g := range p.Groups {
+		for _, s := range g.Subscriptions {
+			// One that takes over pending entries sees no new ones.
+			if s.Claim == nil || !s.Claim.Only {
+				subjects = append(subjects, subject{subscription: s.Label, stream: g.Stream})
+				break
+			}
+		}
+	}
+	if len(subjects) == 0 {
+		return nil, &EmptyError{"subscription that reads new entries"}
+	}
+	return []File{testFile(name, p.Name, subjects)}, nil
+}
+
+// TestSteps are what to do with a new test.
+func TestSteps(directory, name string) []Step {
+	return []Step{{"pipeline fmt " + quoted(filepath.Join(directory, name+"_test.hcl")), "lay it out, once the asserts say what you expect"}}
+}
+
+// subject is what a case is about.
+type subject struct {
+	subscription string
+	stream       *spec.Stream
+}
+
+// testFile is the file of a test; what is tested is called by a name.
+func testFile(name, of string, subjects []subject) File {
+	type testCase struct{ Subscription, Stream, Entry string }
+	data := struct {
+		Of    string
+		Cases []testCase
+	}{Of: of}
+	for _, s := range subjects {
+		data.Cases = append(data.Cases, testCase{s.subscription, s.stream.Label, body(s.stream, 6)})
+	}
+	return File{name + "_test.hcl", laidOut(render("test.hcl", data))}
+}
