@@ -109,7 +109,7 @@ group "ledger" {
 
     claim {
       min_idle = var.min_idle
-      using    = "read" # the seed's claiming read: refuses to start below 8.4
+      using    = "read" # claiming reads or nothing: refuses to start below 8.4
     }
 
     workers {
