@@ -42,5 +42,6 @@
 // Handlers that use real time, real randomness or shared state are as
 // repeatable as that. The time limit of a script is real time; Slow is the way
 // to reach it. A handler that never returns makes Settle fail after
-// Config.Patience, and nothing but Close may be called then.
+// Config.Patience; only Settle and Close may be called then, which go on once it
+// has returned.
 package harness

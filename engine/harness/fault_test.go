@@ -105,13 +105,16 @@ func TestACrashMayBeForOneEntryOnly(t *testing.T) {
 }
 
 func TestADeadWorkerHasNoEffectWhateverItWasAbout(t *testing.T) {
+	finished := 0
 	b := one(t, func(ctx context.Context, d *sandbox.Delivery) outcome.Outcome {
 		if err := harness.Sleep(ctx, time.Duration(1+number(d, "n"))*time.Second); err != nil {
 			return outcome.Fail(outcome.FailCanceled, "")
 		}
+		finished++
 		return outcome.Outcome{Kind: outcome.Ack}
-	}, func(s *spec.Subscription) { s.Workers.Count = 4 })
-	b.publish("in", `{"n":0}`, `{"n":1}`, `{"n":2}`, `{"n":3}`)
+	}, func(s *spec.Subscription) { s.Workers.Count = 5 })
+	b.arm(harness.Fault{Kind: harness.Slow, Nth: 5, For: 20 * time.Second})
+	b.publish("in", `{"n":0}`, `{"n":1}`, `{"n":2}`, `{"n":3}`, `{"n":4}`)
 	b.advance(1500 * time.Millisecond)
 	before := b.Now()
 	if err := b.Workers()[0].Kill(t.Context()); err != nil {
@@ -121,11 +124,11 @@ func TestADeadWorkerHasNoEffectWhateverItWasAbout(t *testing.T) {
 		t.Error("time passed while it died")
 	}
 	b.advance(10 * time.Second)
-	if got := b.outcomes("s"); !slices.Equal(got, []string{"ack", "crashed", "crashed", "crashed"}) {
+	if got := b.outcomes("s"); !slices.Equal(got, []string{"ack", "crashed", "crashed", "crashed", "crashed"}) {
 		t.Errorf("outcomes %v", got)
 	}
-	if got := len(b.Pending("g")); got != 3 {
-		t.Errorf("%d pending, want 3", got)
+	if got := len(b.Pending("g")); got != 4 || finished != 1 {
+		t.Errorf("%d pending, want 4; %d handlers went on to their end, want 1", got, finished)
 	}
 }
 

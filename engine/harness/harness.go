@@ -66,6 +66,8 @@ type Harness struct {
 	back   clock.Timer
 	calls  map[string][]*Call
 	events []Event
+	// broken: the last run gave up while something was still busy.
+	broken bool
 }
 
 // New returns a harness without workers, on an empty server. It fails where no
@@ -216,6 +218,7 @@ func (h *Harness) run(ctx context.Context, pass func() bool) error {
 		}
 		return pass()
 	})
+	h.broken = err != nil
 	if err != nil {
 		return fmt.Errorf("harness: %v after the start: %w", h.Now().Sub(h.cfg.Start), err)
 	}
@@ -293,6 +296,12 @@ func (h *Harness) Stop(ctx context.Context) error {
 // be used afterwards but what it returned before. An error names a goroutine
 // that does not end.
 func (h *Harness) Close() error {
+	if h.broken {
+		// Nothing can be done to workers while one of their goroutines runs.
+		if err := h.Settle(context.Background()); err != nil {
+			return err
+		}
+	}
 	for _, w := range h.workers {
 		if !w.ended {
 			w.die()

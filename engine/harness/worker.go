@@ -2,6 +2,7 @@ package harness
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -168,12 +169,20 @@ func (t ticking) AfterFunc(d time.Duration, f func()) clock.Timer {
 	return t.Virtual.AfterFunc(max(d, 1), f)
 }
 
-// Sleep lets a handler written in Go take d of the harness's time. It ends early,
-// with an error, when the handler is called off. ctx is the one of its call.
+// Sleep lets a handler written in Go take d of the harness's time. It returns an
+// error when the handler is called off meanwhile, or its worker died: the handler
+// must then return. ctx is the one of its call.
 func Sleep(ctx context.Context, d time.Duration) error {
 	w, ok := ctx.Value(workerKey{}).(*Worker)
 	if !ok {
 		return fmt.Errorf("sleep %v: the context is not that of a handler in a harness", d)
 	}
-	return clock.Sleep(ctx, ticking{w.clock}, d)
+	err := clock.Sleep(ctx, ticking{w.clock}, d)
+	if w.crashed {
+		return errDead
+	}
+	return err
 }
+
+// errDead keeps a handler from going on in a dead worker.
+var errDead = errors.New("the worker is dead")

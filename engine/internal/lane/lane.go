@@ -68,7 +68,9 @@ func New(c clock.Clock, r Runner, out chan<- batch.Share, draining *atomic.Bool)
 // Send queues a share, and waits while the queue is full; ctx tells whose turn
 // that is, and its end is no reason to stop. It must not be called after Close.
 func (l *Lane) Send(ctx context.Context, s batch.Share) {
-	clock.Until(ctx, func() bool { return len(l.in) < cap(l.in) })
+	if turns := clock.TurnsOf(ctx); turns != nil {
+		turns.Until(func() bool { return len(l.in) < cap(l.in) })
+	}
 	l.in <- s
 }
 
