@@ -19,6 +19,9 @@ stream "receipts" {
 }
 
 stream "dead" {
+  retention {
+    max_age = "30d"
+  }
 }
 
 handler "bill" {
