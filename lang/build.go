@@ -114,7 +114,7 @@ func (l *loader) buildStream(n *node) *spec.Stream {
 		}
 	}
 	if v := n.val("key"); v.set && v.ok {
-		s.Key, _ = l.scope.Compile(v.expr, l.bodies(n), eval.WantScalar, "key")
+		s.Key = l.compile(n, "key", l.bodies(n), eval.WantScalar)
 	}
 	return s
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
 	"pipeline/engine/spec"
 	"pipeline/lang/diag"
 	"pipeline/lang/eval"
@@ -186,6 +188,9 @@ func (l *loader) compile(n *node, arg string, b eval.Bodies, want eval.Want) spe
 		v.ok = false
 		return nil
 	}
+	if arg == "key" {
+		l.constantKey(n, v, e, b)
+	}
 	return e
 }
 
@@ -197,7 +202,7 @@ func (l *loader) headers(n *node, b eval.Bodies) []spec.RouteHeader {
 	}
 	cons := bodyOf(v.expr)
 	if cons == nil {
-		l.fail(diag.WrongType, v.rng, "headers must be written as an object", "Write headers = { name = expression }.")
+		l.fail(diag.WrongType, v.rng, "headers must be written as an object", "Write headers = { name = expression }.").Suggest(pairs(v.expr))
 		return nil
 	}
 	var out []spec.RouteHeader
@@ -208,6 +213,24 @@ func (l *loader) headers(n *node, b eval.Bodies) []spec.RouteHeader {
 	}
 	slices.SortFunc(out, func(a, b spec.RouteHeader) int { return strings.Compare(a.Name, b.Name) })
 	return out
+}
+
+// pairs writes a list of texts "name=value" as an object, or "".
+func pairs(e hclsyntax.Expression) string {
+	list, ok := e.(*hclsyntax.TupleConsExpr)
+	if !ok {
+		return ""
+	}
+	var out []string
+	for _, e := range list.Exprs {
+		text, _ := eval.LiteralText(e)
+		name, value, found := strings.Cut(text, "=")
+		if !found || !hclsyntax.ValidIdentifier(name) {
+			return ""
+		}
+		out = append(out, fmt.Sprintf("%s = %q", name, value))
+	}
+	return "{ " + strings.Join(out, ", ") + " }"
 }
 
 // defaultInteger is the schema's default of an argument of workers.

@@ -32,11 +32,19 @@ var update = flag.Bool("update", false, "write golden files anew")
 //	@file name=text      another file
 //	@expect N            how many diagnostics there are, default 1
 //	@whole               the rest is a whole file, not a difference
+//
+// and what a colleague would say, written down apart from what the loader does
+// (expect_test.go):
+//
+//	@code CODE           the code of the problem
+//	@at TEXT             what the range covers, to the byte; @at#2 the second such text
+//	@guess WORD          the suggestion, or an edit's text; "-": nobody would guess
 type corpusCase struct {
 	source string
 	opts   lang.Options
 	files  fstest.MapFS
 	expect int
+	want   expectation
 }
 
 func parseCase(t *testing.T, base, text string) corpusCase {
@@ -67,6 +75,7 @@ func parseCase(t *testing.T, base, text string) corpusCase {
 			c.opts.VarFiles = append(c.opts.VarFiles, rest)
 		case option == "@expect":
 			fmt.Sscan(rest, &c.expect)
+		case c.want.option(option, rest):
 		default:
 			diff = append(diff, line)
 		}
@@ -75,12 +84,16 @@ func parseCase(t *testing.T, base, text string) corpusCase {
 	if !whole {
 		c.source = applyDiff(t, base, diff)
 	}
-	c.source = strings.NewReplacer("<CR>", "\r", "<TAB>", "\t", "<NBSP>", "\u00a0", "<BOM>", "\ufeff", "<ZWSP>", "\u200b").Replace(c.source)
+	c.source = invisible.Replace(c.source)
+	c.want.mark(&c.source)
 	c.files["p.hcl"] = &fstest.MapFile{Data: []byte(c.source)}
 	return c
 }
 
-// applyDiff replaces lines of base.
+// invisible writes characters that a person could not see in an archive.
+var invisible = strings.NewReplacer("<CR>", "\r", "<TAB>", "\t", "<NBSP>", "\u00a0", "<BOM>", "\ufeff", "<ZWSP>", "\u200b")
+
+// applyDiff replaces lines of base; those it adds begin with added.
 func applyDiff(t *testing.T, base string, diff []string) string {
 	t.Helper()
 	lines := strings.SplitAfter(base, "\n")
@@ -105,7 +118,7 @@ func applyDiff(t *testing.T, base string, diff []string) string {
 				at++
 			}
 		case '+':
-			lines = slices.Insert(lines, at, body)
+			lines = slices.Insert(lines, at, added+body)
 			at++
 		case '\n':
 		default:
@@ -181,6 +194,7 @@ func runCase(t *testing.T, base, text string) []byte {
 		t.Errorf("%d diagnostics, want %d:\n%s", got, c.expect, render(t, r))
 	}
 	checkReport(t, c.files, r)
+	c.want.check(t, r)
 	checkSecrets(t, text, r)
 	checkEdits(t, c, r)
 	return []byte(render(t, r))

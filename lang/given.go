@@ -1,6 +1,8 @@
 package lang
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -100,7 +102,10 @@ func (l *loader) varFile(name string) []raw {
 		return nil
 	}
 	for _, b := range f.body.Blocks {
-		l.fail(diag.VarFileInvalid, eval.Range(l.report, b.TypeRange), "a file of variables holds no blocks", "Write name = value.")
+		d := l.fail(diag.VarFileInvalid, eval.Range(l.report, b.TypeRange), "a file of variables holds no blocks", "Write name = value.")
+		if def := b.Body.Attributes["default"]; b.Type == "variable" && len(b.Labels) == 1 && def != nil {
+			d.Suggest(b.Labels[0] + " = " + l.sourceOf(def.Expr.Range()))
+		}
 	}
 	var out []raw
 	for _, attr := range sortedAttributes(f.body) {
@@ -125,6 +130,9 @@ func (l *loader) fileValue(attr *hclsyntax.Attribute) (cty.Value, bool) {
 
 // jsonVars reads a JSON object of values.
 func (l *loader) jsonVars(src *diag.Source) []raw {
+	if l.jsonSyntax(src) {
+		return nil
+	}
 	ty, err := ctyjson.ImpliedType(src.Text)
 	if err != nil || !ty.IsObjectType() {
 		l.fail(diag.VarFileInvalid, src.Range(0, 0), src.Name+" is not a JSON object", "Write { \"name\": value }.")
@@ -141,6 +149,24 @@ func (l *loader) jsonVars(src *diag.Source) []raw {
 		out = append(out, raw{name: name, from: src.Name, rng: diag.Range{File: src.Name}, value: v.GetAttr(name), ok: true})
 	}
 	return out
+}
+
+// jsonSyntax reports the place where a file is no JSON.
+func (l *loader) jsonSyntax(src *diag.Source) bool {
+	var text json.RawMessage
+	syntax, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(src.Text, &text))
+	if !ok {
+		return false
+	}
+	at := min(max(int(syntax.Offset)-1, 0), len(src.Text))
+	before := bytes.TrimRight(src.Text[:at], " \t\r\n")
+	if at < len(src.Text) && (src.Text[at] == '}' || src.Text[at] == ']') && bytes.HasSuffix(before, []byte(",")) {
+		comma := src.Range(len(before)-1, len(before))
+		l.fail(diag.VarFileInvalid, comma, "a comma stands before the closing bracket", "JSON has none behind the last member.").Edit(comma, "")
+		return true
+	}
+	l.fail(diag.VarFileInvalid, src.Range(at, min(at+1, len(src.Text))), src.Name+" is no JSON", "Write { \"name\": value }; the mistake is here or just before.")
+	return true
 }
 
 // readGiven converts a given value to the declared type.
@@ -164,6 +190,9 @@ func (l *loader) readGiven(v *variable, r raw) (cty.Value, bool) {
 	}
 	d := l.fail(diag.VariableInvalid, at, fmt.Sprintf("%s gives %q no %s", r.from, v.name, v.typ.Kind), upperFirst(err.Error())+".")
 	d.Suggest(eval.Meant(err))
+	if text, ok := errors.AsType[*textError](err); ok {
+		d.Suggest(text.meant)
+	}
 	if r.isText && !v.sensitive {
 		d.Values = append(d.Values, diag.Value{Name: "var." + v.name, Value: eval.Show(cty.StringVal(r.text))})
 	}
@@ -171,6 +200,23 @@ func (l *loader) readGiven(v *variable, r raw) (cty.Value, bool) {
 		d.Relate(eval.Range(l.report, attr.Expr.Range()), "the type is declared here")
 	}
 	return cty.DynamicVal, false
+}
+
+// textError is a text that is not of the declared type, and what was probably
+// meant.
+type textError struct{ reason, meant string }
+
+func (e *textError) Error() string { return e.reason }
+
+// boolWord is what other languages' words for true and false stand for, or "".
+func boolWord(text string) string {
+	switch strings.ToLower(strings.TrimSpace(text)) {
+	case "yes", "y", "on", "1", "t", "true", "enabled":
+		return "true"
+	case "no", "n", "off", "0", "f", "false", "disabled":
+		return "false"
+	}
+	return ""
 }
 
 // parseText reads a text by the declared type: a string and any take it as it
@@ -186,7 +232,7 @@ func (l *loader) parseText(text string, t *spec.Type) (cty.Value, error) {
 		case "false":
 			return cty.False, nil
 		}
-		return cty.NilVal, errors.New("it is true or false")
+		return cty.NilVal, &textError{"it is true or false", boolWord(text)}
 	case spec.TypeNumber:
 		if !eval.PlainNumber(strings.TrimSpace(text)) {
 			return cty.NilVal, errors.New("a number is needed, such as 8 or 0.5")

@@ -3,6 +3,7 @@ package lang
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -150,7 +151,11 @@ func (v *valueScan) wrongSign(n int, text, ours string) bool {
 	if help == "" {
 		help = operatorHelp
 	}
-	d := v.fail(diag.Syntax, v.i, v.i+n-1, fmt.Sprintf("there is no operator %s", text), help)
+	shown := text
+	if strings.HasSuffix(text, ".") {
+		shown = strconv.Quote(text)
+	}
+	d := v.fail(diag.Syntax, v.i, v.i+n-1, "there is no operator "+shown, help)
 	end := to(v.tokens[v.i+n-1])
 	if ours == "" {
 		v.broken = true

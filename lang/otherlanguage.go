@@ -82,6 +82,27 @@ var sectionName = regexp.MustCompile(`^\[+(\w+)\.([\w.-]+)\]+$`)
 // variable with a default.
 var shellDefault = regexp.MustCompile(`"?\$\{([A-Za-z_]\w*):[-=?]?([^}"\n]*)\}"?`)
 
+// benthosPath finds how Benthos reads a field of a message in a string.
+var benthosPath = regexp.MustCompile(`"\$\{!\s*(?:json\(\\?"([\w.]+)\\?"\)|this\.([\w.]+))[^}\n]*\}"`)
+
+// benthosPaths reports "${! json("field") }".
+func (r *repairer) benthosPaths() {
+	m := benthosPath.FindSubmatchIndex(r.f.src.Text)
+	if m == nil {
+		return
+	}
+	field := ""
+	for _, g := range []int{2, 4} {
+		if m[g] >= 0 {
+			field = string(r.f.src.Text[m[g]:m[g+1]])
+		}
+	}
+	r.broken = true
+	at := r.f.src.Range(m[0], m[1])
+	r.l.fail(diag.Syntax, at, "this is how Benthos reads a field", "Here a path does: entry.name, without quotes.").
+		Suggest("entry."+field).Edit(at, "entry."+field)
+}
+
 // shellDefaults reports ${NAME:-default}, which hcl's lexer reads as a string
 // that is never closed. All after it is read inside out.
 func (r *repairer) shellDefaults() {

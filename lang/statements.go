@@ -327,7 +327,12 @@ func (s *statements) labels(name, next int) {
 	at, labels := next, 0
 	for s.kind(at) == hclsyntax.TokenOQuote || s.kind(at) == hclsyntax.TokenIdent {
 		if s.kind(at) == hclsyntax.TokenOQuote {
+			open := at
 			for s.kind(at) != hclsyntax.TokenCQuote && s.kind(at) != hclsyntax.TokenEOF {
+				if s.kind(at) == hclsyntax.TokenTemplateInterp {
+					s.computedLabel(open)
+					return
+				}
 				at++
 			}
 		}
@@ -349,6 +354,16 @@ func (s *statements) labels(name, next int) {
 		s.i = at
 		s.skipLine()
 	}
+}
+
+// computedLabel reports a label with a template.
+func (s *statements) computedLabel(open int) {
+	s.broken = true
+	end := open
+	for s.line(end+1) == s.line(open) && s.kind(end+1) != hclsyntax.TokenOBrace && s.kind(end+1) != hclsyntax.TokenNewline {
+		end++
+	}
+	s.fail(diag.InvalidName, open, end, "a label is not computed", "References name it as it stands: use letters, digits and underscores. The name on the server can be computed: name = \"${…}\".")
 }
 
 // braceBelow is the opening brace that is the next token on a later line, or
@@ -437,6 +452,10 @@ func (s *statements) dotted(name, next int) {
 		return
 	}
 	parts := strings.Split(s.source(name, end-1), ".")
+	if parts[0] == "var" || parts[0] == "local" {
+		s.qualified(name, end, strings.Join(parts[1:], "."))
+		return
+	}
 	shape := parts[len(parts)-1] + " = …"
 	for i := len(parts) - 2; i >= 0; i-- {
 		shape = parts[i] + " { " + shape + " }"
@@ -452,6 +471,15 @@ func (s *statements) dotted(name, next int) {
 	if b := s.top(); b != nil {
 		s.l.excused[parts[len(parts)-2]+"."+parts[len(parts)-1]] = true
 	}
+}
+
+// qualified handles var.name = value: where a name is defined it stands alone.
+func (s *statements) qualified(name, equals int, bare string) {
+	d := s.fail(diag.Syntax, name, equals-1, fmt.Sprintf("%s is defined by its own name", bare), fmt.Sprintf("Write %s = value; %s stands where it is used.", bare, s.source(name, equals-1)))
+	d.Suggest(bare).Edit(d.Range, bare)
+	s.blank(from(s.tokens[name]), to(s.tokens[name+1]))
+	s.changed = true
+	s.argument(name+2, equals+1)
 }
 
 // openBlock enters a block's body.

@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"unicode"
@@ -77,6 +78,11 @@ func (l *loader) syntaxProblems(f *file, diags hcl.Diagnostics) bool {
 		m, known := messages[d.Summary]
 		if !known {
 			m = message{diag.Syntax, lowerFirst(d.Summary), d.Detail}
+		}
+		if d.Summary == "Missing false expression in conditional" {
+			if at := bytes.LastIndexByte(f.src.Text[:rng.Start.Byte], '?'); at >= 0 {
+				rng = f.src.Range(at, at+1)
+			}
 		}
 		if !l.wordOperator(f, rng) {
 			l.fail(m.code, rng, m.summary, m.detail)

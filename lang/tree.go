@@ -260,7 +260,31 @@ func (l *loader) missingArgument(n *node, arg *schema.Arg, at diag.Range) {
 	if arg.Why != "" {
 		detail += " It has no default: " + arg.Why + "."
 	}
-	l.fail(diag.MissingArgument, at, fmt.Sprintf("%s needs %s", n, arg.Name), detail)
+	d := l.fail(diag.MissingArgument, at, fmt.Sprintf("%s needs %s", n, arg.Name), detail)
+	if only := l.onlyBlock(n, arg); only != "" {
+		d.Suggest(fmt.Sprintf("%s = %s.%s", arg.Name, arg.Target, only))
+	}
+}
+
+// onlyBlock is the label of the one block that a missing reference can name,
+// or "". Dead letters go to a stream that says so.
+func (l *loader) onlyBlock(n *node, arg *schema.Arg) string {
+	found := ""
+	for _, f := range l.files {
+		for _, b := range f.body.Blocks {
+			if b.Type != arg.Target || len(b.Labels) != 1 || !hclsyntax.ValidIdentifier(b.Labels[0]) {
+				continue
+			}
+			if n.schema.Name == "dead_letter" && !strings.Contains(b.Labels[0], "dead") && !strings.Contains(b.Labels[0], "dlq") {
+				continue
+			}
+			if found != "" {
+				return ""
+			}
+			found = b.Labels[0]
+		}
+	}
+	return found
 }
 
 // tooMany reports a block that stands too often.

@@ -3,6 +3,7 @@ package lang
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
@@ -130,6 +131,9 @@ func (l *loader) defaultValue(v *variable, given bool) (cty.Value, bool) {
 	out, err := eval.Convert(got, v.typ)
 	if err != nil {
 		d := l.fail(diag.WrongType, eval.Range(l.report, attr.Expr.Range()), fmt.Sprintf("the default of %q is not %s", v.name, eval.A(string(v.typ.Kind))), upperFirst(err.Error())+".")
+		if text, isText := eval.LiteralText(attr.Expr); isText && v.typ.Kind == spec.TypeBool && boolWord(text) != "" {
+			d.Suggest(boolWord(text)).Edit(d.Range, boolWord(text))
+		}
 		d.Suggest(eval.Meant(err)).Relate(eval.Range(l.report, v.node.args["type"].Expr.Range()), "the type is declared here")
 		return cty.DynamicVal, false
 	}
@@ -188,7 +192,11 @@ func (l *loader) rule(v *variable, val cty.Value, rule *node) bool {
 	rng := eval.Range(l.report, attr.Expr.Range())
 	got, _ = got.UnmarkDeep()
 	if got.Type() != cty.Bool || got.IsNull() {
-		l.fail(diag.WrongType, rng, "a condition must be true or false, this is "+eval.A(eval.TypeName(got.Type())), "Compare the value with something.")
+		d := l.fail(diag.WrongType, rng, "a condition must be true or false, this is "+eval.A(eval.TypeName(got.Type())), "Compare the value with something.")
+		if text, isText := eval.LiteralText(attr.Expr); isText && strings.Contains(text, "var.") {
+			d.Detail = "Write the condition without quotes."
+			d.Suggest(text).Edit(rng, text)
+		}
 		return false
 	}
 	if got.True() {

@@ -118,6 +118,7 @@ var docs = map[Code][2]string{
 	RetentionUnprotected: {"max_length may remove entries that no group has read.", "Add protect = \"unacknowledged\"."},
 	NoDeadLetter:         {"A group has no dead_letter block.", "Name a stream, with a retention; the default one is never trimmed."},
 	SlotsDiffer:          {"Streams of one atomic step lie in different slots of a cluster.", "Give their names the same {tag}."},
+	ConstantKey:          {"A key is the same for every entry.", "Name a field of the entry: key = entry.id."},
 	UnreachableRoute:     {"The condition of a route is always false.", "Correct the condition, or remove the route."},
 	HoldWithoutKey:       {"while_retrying = \"hold\" can hold little without a claim block.", "Give the subscription a claim block."},
 	NothingEnabled:       {"The pipeline has no enabled subscription, so it would do nothing.", "Enable a subscription, or add a group with one."},

@@ -121,6 +121,7 @@ const (
 	NoDeadLetter         Code = "no_dead_letter"
 	SlotsDiffer          Code = "cluster_slots_differ"
 	UnreachableRoute     Code = "unreachable_route"
+	ConstantKey          Code = "constant_key"
 	HoldWithoutKey       Code = "hold_without_claim"
 	NothingEnabled       Code = "nothing_enabled"
 	ReplyCycle           Code = "reply_cycle"

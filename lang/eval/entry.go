@@ -112,16 +112,25 @@ func (c *compiler) expr(e hclsyntax.Expression) (spec.Expr, *spec.Type) {
 		return c.refuse(e, "[*] is not allowed over an entry", allowedForms)
 	case *hclsyntax.ForExpr:
 		return c.refuse(e, "for is not allowed over an entry", allowedForms)
-	case *hclsyntax.TupleConsExpr, *hclsyntax.ObjectConsExpr:
+	case *hclsyntax.TupleConsExpr:
+		joined := c.scope.paths(x)
+		c.refused(e, "lists and objects are not allowed over an entry", allowedForms).Suggest(joined)
+		return nil, nil
+	case *hclsyntax.ObjectConsExpr:
 		return c.refuse(e, "lists and objects are not allowed over an entry", allowedForms)
 	}
 	return c.refuse(e, "this is not allowed over an entry", allowedForms)
 }
 
 func (c *compiler) refuse(e hclsyntax.Node, summary, detail string) (spec.Expr, *spec.Type) {
-	c.scope.fail(diag.ExpressionNotAllowed, e, summary, detail)
-	c.bad = true
+	c.refused(e, summary, detail)
 	return nil, nil
+}
+
+// refused is refuse, for more to be said.
+func (c *compiler) refused(e hclsyntax.Node, summary, detail string) *diag.Diagnostic {
+	c.bad = true
+	return c.scope.fail(diag.ExpressionNotAllowed, e, summary, detail)
 }
 
 // mentionsEntry reports whether an expression reads an entry: all else is

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
@@ -21,11 +22,15 @@ var operators = map[*hclsyntax.Operation]spec.Op{
 func (c *compiler) binary(x *hclsyntax.BinaryOpExpr) (spec.Expr, *spec.Type) {
 	op, ok := operators[x.Op]
 	if !ok {
-		return c.refuse(x, "arithmetic is not allowed over an entry", "Compute it in the handler, or publish it as a field. "+allowedForms)
+		d := c.refused(x, "arithmetic is not allowed over an entry", "Compute it in the handler, or publish it as a field. "+allowedForms)
+		if x.Op == hclsyntax.OpAdd {
+			c.scope.joined(d, x)
+		}
+		return nil, nil
 	}
 	left, lt := c.expr(x.LHS)
 	right, rt := c.expr(x.RHS)
-	if left == nil || right == nil {
+	if left == nil || right == nil || c.chained(x) {
 		return nil, nil
 	}
 	switch op {
@@ -33,6 +38,7 @@ func (c *compiler) binary(x *hclsyntax.BinaryOpExpr) (spec.Expr, *spec.Type) {
 		c.comparable(x, op, lt, rt)
 	case spec.OpAnd, spec.OpOr:
 		c.operand(x.LHS, op, lt, boolType)
+		c.bareAlternative(x, rt)
 		c.operand(x.RHS, op, rt, boolType)
 	default:
 		if lt != nil && rt != nil && lt.Kind != rt.Kind && scalar(lt) && scalar(rt) {
@@ -42,6 +48,38 @@ func (c *compiler) binary(x *hclsyntax.BinaryOpExpr) (spec.Expr, *spec.Type) {
 		c.operand(x.RHS, op, rt, numberType)
 	}
 	return &spec.Binary{Op: op, Left: left, Right: right}, boolType
+}
+
+// isOrder reports the comparisons of size.
+func isOrder(op *hclsyntax.Operation) bool {
+	return op == hclsyntax.OpLessThan || op == hclsyntax.OpLessThanOrEqual || op == hclsyntax.OpGreaterThan || op == hclsyntax.OpGreaterThanOrEqual
+}
+
+// chained reports 1 < x < 3, which would compare the result of the first
+// comparison.
+func (c *compiler) chained(x *hclsyntax.BinaryOpExpr) bool {
+	first, ok := x.LHS.(*hclsyntax.BinaryOpExpr)
+	if !ok || !isOrder(x.Op) || !isOrder(first.Op) {
+		return false
+	}
+	c.bad = true
+	rest := strings.TrimPrefix(c.scope.text(x), c.scope.text(first))
+	both := fmt.Sprintf("%s && %s%s", c.scope.text(first), c.scope.text(first.RHS), rest)
+	c.scope.fail(diag.TypeMismatch, x, "comparisons are not chained", "Write each of them.").Suggest(both).Edit(c.scope.at(x.Range()), both)
+	return true
+}
+
+// bareAlternative reports x == "a" || "b", where the second comparison is
+// missing.
+func (c *compiler) bareAlternative(x *hclsyntax.BinaryOpExpr, t *spec.Type) {
+	first, ok := x.LHS.(*hclsyntax.BinaryOpExpr)
+	if !ok || c.bad || compatible(t, boolType) || first.Op != hclsyntax.OpEqual && first.Op != hclsyntax.OpNotEqual {
+		return
+	}
+	c.bad = true
+	whole := strings.TrimSuffix(c.scope.text(first), c.scope.text(first.RHS)) + c.scope.text(x.RHS)
+	c.scope.fail(diag.TypeMismatch, x.RHS, fmt.Sprintf("%s alone is no condition", c.scope.text(x.RHS)), "Each side is a comparison of its own.").
+		Suggest(whole).Edit(c.scope.at(x.RHS.Range()), whole)
 }
 
 // comparable reports a comparison of types that are never equal.
@@ -67,7 +105,10 @@ func (c *compiler) fixLiteral(d *diag.Diagnostic, e hclsyntax.Expression, t, oth
 	text, isText := literalText(e)
 	switch {
 	case isText && other != nil && other.Kind == spec.TypeNumber && isNumber(text),
-		isText && other != nil && other.Kind == spec.TypeBool && (text == "true" || text == "false"):
+		isText && other != nil && other.Kind == spec.TypeBool && boolWords[strings.ToLower(text)] != "":
+		if word := boolWords[strings.ToLower(text)]; word != "" && other.Kind == spec.TypeBool {
+			text = word
+		}
 		d.Detail = "Write the constant without quotes."
 		d.Suggest(text).Edit(c.scope.at(e.Range()), text)
 	case t != nil && t.Kind == spec.TypeNumber && other != nil && other.Kind == spec.TypeString:

@@ -15,9 +15,12 @@ import (
 
 // walk follows steps from a path of type t, and checks each against the type.
 func (c *compiler) walk(p *spec.Path, t *spec.Type, steps hcl.Traversal, text string) (spec.Expr, *spec.Type) {
-	for _, st := range steps {
+	for i, st := range steps {
 		step, ok := c.step(st)
 		if !ok {
+			return nil, nil
+		}
+		if i == 0 && len(p.Steps) == 0 && c.envelope(t, steps, text) {
 			return nil, nil
 		}
 		if t, ok = c.member(t, step, st, text); !ok {
@@ -32,6 +35,23 @@ func (c *compiler) walk(p *spec.Path, t *spec.Type, steps hcl.Traversal, text st
 		}
 	}
 	return p, t
+}
+
+// envelope reports entry.body.account: the root is the body already.
+func (c *compiler) envelope(t *spec.Type, steps hcl.Traversal, text string) bool {
+	if t == nil || t.Kind != spec.TypeObject || len(steps) < 2 {
+		return false
+	}
+	word, _ := stepName(steps[0])
+	next, _ := stepName(steps[1])
+	if t.Attr(word) != nil || rootSynonyms[word] == "" && word != "data" && word != "json" || t.Attr(next) == nil {
+		return false
+	}
+	c.bad = true
+	d := c.scope.failAt(diag.UnknownField, steps[0].SourceRange(), fmt.Sprintf("%s has no field %q", text, word), fmt.Sprintf("%s is the body itself.", text))
+	d.Suggest(text+"."+next).Edit(c.scope.at(steps[0].SourceRange()), "")
+	c.declared(d, text)
+	return true
 }
 
 // step reads one step of a traversal.
@@ -66,6 +86,12 @@ func (c *compiler) member(t *spec.Type, step spec.Step, st hcl.Traverser, text s
 		return nil, c.noField(t, step.Name, st, text)
 	}
 	d := c.scope.failAt(diag.UnknownField, st.SourceRange(), fmt.Sprintf("%s is %s, it has no such member", text, A(string(t.Kind))), "")
+	if t.Kind == spec.TypeList && !step.IsIndex {
+		d.Detail = "An element is chosen by its number, from 0."
+		if slices.Contains(typeFields(t.Elem), step.Name) {
+			d.Suggest("[0]."+step.Name).Edit(c.scope.at(st.SourceRange()), "[0]."+step.Name)
+		}
+	}
 	c.declared(d, text)
 	return nil, false
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -25,10 +26,11 @@ func (s *Scope) evalFailed(e hclsyntax.Expression, diags hcl.Diagnostics, ctx *h
 		return
 	}
 	values, sensitive := shown(e, ctx)
+	at := s.calledName(h)
 	var missing *envError
 	if call, ok := h.Extra.(hclsyntax.FunctionCallDiagExtra); ok && errors.As(call.FunctionCallError(), &missing) {
-		s.failAt(diag.EnvironmentMissing, *h.Subject, missing.Error(),
-			fmt.Sprintf("Set it, or give a default: env(%q, \"…\").", missing.name))
+		s.failAt(diag.EnvironmentMissing, at, missing.Error(),
+			"Set it, or give a default.").Suggest(fmt.Sprintf("env(%q, \"…\")", missing.name))
 		return
 	}
 	code, summary, detail := diag.ExpressionFailed, sentence(h.Summary), h.Detail
@@ -41,12 +43,48 @@ func (s *Scope) evalFailed(e hclsyntax.Expression, diags hcl.Diagnostics, ctx *h
 		if err := call.FunctionCallError(); err != nil {
 			detail = upperFirst(err.Error()) + "."
 		}
+		detail = argumentCount(detail)
 	}
 	if sensitive {
 		detail = "What it works on is sensitive, so the values are not shown."
 	}
-	d := s.failAt(code, *h.Subject, summary, detail)
+	d := s.failAt(code, at, summary, detail)
 	d.Values = values
+	if h.Summary == "Invalid operand" && !sensitive {
+		s.joined(d, e)
+	}
+}
+
+// calledName is where a failure lies: of a call the name without its bracket,
+// or all of it when arguments are missing.
+func (s *Scope) calledName(h *hcl.Diagnostic) hcl.Range {
+	rng := *h.Subject
+	src := s.Report.Source(rng.Filename)
+	switch {
+	case h.Summary == "Not enough function arguments" && h.Context != nil:
+		return *h.Context
+	case src != nil && rng.End.Byte > rng.Start.Byte+1 && rng.End.Byte <= len(src.Text) && src.Text[rng.End.Byte-1] == '(':
+		rng.End.Byte--
+		rng.End.Column--
+	}
+	return rng
+}
+
+var (
+	tooFew  = regexp.MustCompile(`^Function ".*" expects .*Missing value for "(.*)"\.$`)
+	tooMany = regexp.MustCompile(`^Function ".*" expects only (\d+) argument`)
+)
+
+// argumentCount says in our words that a call has too few or too many
+// arguments.
+func argumentCount(detail string) string {
+	if m := tooFew.FindStringSubmatch(detail); m != nil {
+		return fmt.Sprintf("Its argument %s is missing.", m[1])
+	}
+	if m := tooMany.FindStringSubmatch(detail); m != nil {
+		return fmt.Sprintf("It takes no more than %s.", m[1])
+	}
+	return detail
 }
 
 // words are hcl's summaries of failed evaluations in our words; where a detail

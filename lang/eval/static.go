@@ -69,6 +69,10 @@ func (s *Scope) checkExtra(tr hcl.Traversal, root string, extra cty.Value) bool 
 	}
 	d := s.failAt(diag.UnknownReference, tr.SourceRange(), fmt.Sprintf("%s has no %q here", root, name), "")
 	d.Suggest(diag.Nearest(name, slices.Sorted(maps.Keys(extra.Type().AttributeTypes()))))
+	if only := onlyMember(extra); only != "" && root == "var" {
+		d.Detail = "A rule is about its own variable only."
+		d.Suggest("var." + only)
+	}
 	return false
 }
 
@@ -108,6 +112,7 @@ func (s *Scope) unknownRoot(e hclsyntax.Expression, tr hcl.Traversal, use Use) {
 	rng := tr[0].SourceRange()
 	single := len(tr) == 1 && e.Range() == tr.SourceRange()
 	switch {
+	case s.habit(e, tr, use):
 	case rootAliases[root] != "" && len(tr) > 1:
 		s.failAt(diag.UnknownReference, rng, fmt.Sprintf("there is nothing called %q", root), "").
 			Suggest(rootAliases[root]).Edit(s.at(rng), rootAliases[root])
@@ -171,7 +176,7 @@ func (w *callChecker) Exit(n hclsyntax.Node) hcl.Diagnostics {
 
 // functionAliases are names that other languages give to our functions.
 var functionAliases = map[string]string{
-	"getenv": "env", "environ": "env", "os_env": "env", "host": "hostname", "len": "length", "size": "length", "count": "length",
+	"getenv": "env", "gethostname": "hostname", "yamldecode": "jsondecode", "yamlencode": "jsonencode", "toset": "distinct", "tolist": "flatten", "chomp": "trimspace", "trimprefix": "replace", "regexall": "regex", "strlen": "length", "ifnull": "coalesce", "nvl": "coalesce", "environ": "env", "os_env": "env", "host": "hostname", "len": "length", "size": "length", "count": "length",
 	"concat_ws": "join", "includes": "contains", "has": "contains", "toupper": "upper", "uppercase": "upper", "tolower": "lower", "lowercase": "lower",
 	"trim": "trimspace", "strip": "trimspace", "substring": "substr", "sprintf": "format", "printf": "format", "unique": "distinct",
 	"tojson": "jsonencode", "fromjson": "jsondecode", "to_json": "jsonencode", "json_encode": "jsonencode", "json_decode": "jsondecode", "parsejson": "jsondecode",
@@ -194,8 +199,11 @@ func MeantFunction(name string) string {
 // checkCall reports a function that does not exist or may not be called here.
 func (s *Scope) checkCall(x *hclsyntax.FunctionCallExpr, use Use) bool {
 	if x.Name == "env" && !use.Env {
-		s.failAt(diag.FunctionNotAllowed, x.NameRange, "env() may be called only in the default of a variable",
+		d := s.failAt(diag.FunctionNotAllowed, x.NameRange, "env() may be called only in the default of a variable",
 			"Declare a variable with default = "+s.text(x)+" and name it here: everything that comes from outside then stands in one place.")
+		if v := s.variableFor(x); v != "" {
+			d.Suggest("var." + v)
+		}
 		return false
 	}
 	if x.Name == "hostname" && !use.Hostname {
@@ -206,7 +214,13 @@ func (s *Scope) checkCall(x *hclsyntax.FunctionCallExpr, use Use) bool {
 	if _, ok := s.functions(use)[x.Name]; ok {
 		return true
 	}
+	if s.calledPath(x) {
+		return false
+	}
 	meant := MeantFunction(x.Name)
+	if meant == "" && use.Hostname && strings.Contains(x.Name, "id") {
+		meant = "hostname"
+	}
 	d := s.failAt(diag.UnknownFunction, x.NameRange, fmt.Sprintf("there is no function %q", x.Name), "").Suggest(meant)
 	if _, callable := s.functions(use)[meant]; callable {
 		d.Edit(s.at(x.NameRange), meant)

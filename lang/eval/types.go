@@ -48,7 +48,11 @@ func (s *Scope) ParseType(e hclsyntax.Expression) (t *spec.Type, ok bool) {
 		s.fail(diag.InvalidType, x, "an object type is written object({ … })", "").Edit(s.at(x.Range()), "object("+text+")")
 		return nil, false
 	}
-	s.fail(diag.InvalidType, e, "this is not a type", typeHelp)
+	d := s.fail(diag.InvalidType, e, "this is not a type", typeHelp)
+	if list, ok := e.(*hclsyntax.TupleConsExpr); ok && len(list.Exprs) == 1 {
+		shape := "list(" + s.text(list.Exprs[0]) + ")"
+		d.Suggest(shape).Edit(s.at(e.Range()), shape)
+	}
 	return nil, false
 }
 
@@ -59,7 +63,7 @@ func (s *Scope) plainType(e hclsyntax.Expression, name string) (*spec.Type, bool
 		return &spec.Type{Kind: spec.TypeKind(name)}, true
 	}
 	if slices.Contains(typeNames, name) {
-		s.fail(diag.InvalidType, e, fmt.Sprintf("%s needs the type of what it holds", name), "Write "+example(name)+".")
+		s.fail(diag.InvalidType, e, fmt.Sprintf("%s needs the type of what it holds", name), "Write "+example(name)+".").Suggest(example(name))
 		return nil, false
 	}
 	meant := meantType(name)
@@ -107,7 +111,11 @@ func (s *Scope) builtType(x *hclsyntax.FunctionCallExpr) (*spec.Type, bool) {
 	switch x.Name {
 	case "list", "map":
 		if len(x.Args) != 1 {
-			s.fail(diag.InvalidType, x, x.Name+" takes one type", "Write "+example(x.Name)+".")
+			d := s.fail(diag.InvalidType, x, x.Name+" takes one type", "Write "+example(x.Name)+".")
+			if x.Name == "map" && len(x.Args) == 2 {
+				d.Detail = "The keys of a map are always strings; write the type of its values."
+				d.Suggest("map(" + s.text(x.Args[1]) + ")")
+			}
 			return nil, false
 		}
 		elem, ok := s.ParseType(x.Args[0])
