@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"pipeline/cmd/pipeline/internal/plan"
 	"pipeline/lang/diag"
 )
 
@@ -57,30 +58,6 @@ var codeDocs = map[diag.Code]codeDoc{
 		[]int{exitFailed}, "With --strict: a handler failed, or an entry was invalid.",
 		"The outcomes above say which; without --strict the exit code is 0 whatever the outcomes.",
 	},
-	"not_formatted": {
-		[]int{exitDifference}, "With --check: files are not laid out as fmt does it. Nothing was written.",
-		"Run fmt on the same paths; --diff shows what it would change.",
-	},
-	"not_written": {
-		[]int{exitFailed}, "A file cannot be written. It is as it was, or is not there: no part of a file is left.",
-		"Check the permissions of the file and its directory, and the space on the disk.",
-	},
-	"file_exists": {
-		[]int{exitUsage}, "A file that would be created is there already. Nothing was written.",
-		"Choose another name or directory, or move the file away.",
-	},
-	"pipeline_exists": {
-		[]int{exitUsage}, "The directory for a new pipeline holds one already; they would be merged. Nothing was written.",
-		"Name another directory with --dir, or add to the pipeline that is there.",
-	},
-	"pipeline_incomplete": {
-		[]int{exitUsage}, "The pipeline lacks what a handler or a test is made for. Nothing was written.",
-		"Declare what the message names.",
-	},
-	"name_taken": {
-		[]int{exitUsage}, "The pipeline has a block of that name already. Nothing was written.",
-		"Choose another name.",
-	},
 	"memory_broker": {
 		[]int{exitUsage}, "The command needs a server, and the pipeline declares broker \"memory\" or none.",
 		"Declare broker \"redis\", or use dev, which runs without a server.",
@@ -132,6 +109,54 @@ var codeDocs = map[diag.Code]codeDoc{
 	"autoclaim_unsupported": {
 		[]int{exitServer}, "A subscription claims pending entries, and the server has no command for it.",
 		"Use a server of the version in the message.",
+	},
+	plan.CodeUnexpected: {
+		[]int{exitServer}, "The server, or what answers in its place, gave an answer that no server should.",
+		"The message has its words; check that the address is that of a Redis server.",
+	},
+	plan.CodeRights: {
+		[]int{exitServer}, "The login lacks commands, or keys, that run needs for this pipeline.",
+		"Give it the rules that the message names; plan prints the whole rule of a worker's login.",
+	},
+	plan.CodeCreateRight: {
+		[]int{exitServer}, "A group is absent, and the login may not create it.",
+		"Run `pipeline apply` once, with a login that may; workers then need no right to change groups.",
+	},
+	plan.CodeRightsUnknown: {
+		[]int{exitServer}, "The login may not run multi, without which nothing can be found out about its rights.",
+		"Give it +multi, which run needs too.",
+	},
+	plan.CodeForeign: {
+		nil, "A group stands on a stream of the pipeline, and no file declares it. With protect = \"unacknowledged\" it holds back trimming.",
+		"Leave it to whoever reads it; if nobody does any more, remove it with XGROUP DESTROY.",
+	},
+	plan.CodeDisabled: {
+		nil, "A group exists whose subscriptions are all disabled. With protect = \"unacknowledged\" it holds back trimming.",
+		"Enable one of them, or remove the group with XGROUP DESTROY.",
+	},
+	plan.CodeLost: {
+		nil, "A group was there before and is gone, with its stream or alone.",
+		"Nothing: run and apply create it at the position that was written down. Find out who removed it.",
+	},
+	plan.CodeFloor: {
+		[]int{exitServer}, "The key that holds the position of a group for the case of its loss holds something else.",
+		"Remove the key that the message names, to have the group created at its start.",
+	},
+	plan.CodeEviction: {
+		nil, "The server's maxmemory-policy removes keys when it is full: streams with their groups, or leases of consumer names.",
+		"Set maxmemory-policy noeviction on a server that holds streams.",
+	},
+	plan.CodePersistence: {
+		nil, "The server writes neither an append-only file nor snapshots: a restart loses its streams.",
+		"Set appendonly yes, unless losing them is accepted.",
+	},
+	plan.CodeCluster: {
+		[]int{exitServer}, "The server is one of a Redis Cluster, and the broker block does not say so.",
+		"Set cluster = true in the broker block.",
+	},
+	plan.CodeNoCluster: {
+		[]int{exitServer}, "The broker block says cluster = true, and the server is not one of a cluster.",
+		"Remove cluster = true, or name a server of the cluster.",
 	},
 }
 

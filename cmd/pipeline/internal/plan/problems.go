@@ -21,7 +21,7 @@ const (
 	// CodeUnexpected: the server gave an answer that no server should.
 	CodeUnexpected diag.Code = "server_answer"
 	// CodeWrongType: a key that the pipeline uses holds no stream.
-	CodeWrongType diag.Code = "key_wrong_type"
+	CodeWrongType diag.Code = "server_wrong_type"
 	// CodeRights: the login lacks commands or keys that are needed.
 	CodeRights diag.Code = "rights_missing"
 	// CodeCreateRight: a group is absent and the login may not create it.
