@@ -110,6 +110,30 @@ var codeDocs = map[diag.Code]codeDoc{
 		[]int{exitServer}, "A subscription claims pending entries, and the server has no command for it.",
 		"Use a server of the version in the message.",
 	},
+	"not_formatted": {
+		[]int{exitDifference}, "With --check: files are not laid out as fmt does it. Nothing was written.",
+		"Run fmt on the same paths; --diff shows what it would change.",
+	},
+	"not_written": {
+		[]int{exitFailed}, "A file cannot be written. It is as it was, or is not there: no part of a file is left.",
+		"Check the permissions of the file and its directory, and the space on the disk.",
+	},
+	"file_exists": {
+		[]int{exitUsage}, "A file that would be created is there already. Nothing was written.",
+		"Choose another name or directory, or move the file away.",
+	},
+	"pipeline_exists": {
+		[]int{exitUsage}, "The directory for a new pipeline holds one already; they would be merged. Nothing was written.",
+		"Name another directory with --dir, or add to the pipeline that is there.",
+	},
+	"pipeline_incomplete": {
+		[]int{exitUsage}, "The pipeline lacks what a handler or a test is made for. Nothing was written.",
+		"Declare what the message names.",
+	},
+	"name_taken": {
+		[]int{exitUsage}, "The pipeline has a block of that name already. Nothing was written.",
+		"Choose another name.",
+	},
 	plan.CodeUnexpected: {
 		[]int{exitServer}, "The server, or what answers in its place, gave an answer that no server should.",
 		"The message has its words; check that the address is that of a Redis server.",

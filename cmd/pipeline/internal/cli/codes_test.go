@@ -55,7 +55,7 @@ func TestCodesAreDocumented(t *testing.T) {
 }
 
 var exitNames = map[string]int{
-	"exitDone": exitDone, "exitFailed": exitFailed, "exitUsage": exitUsage, "exitServer": exitServer, "exitLeft": exitLeft,
+	"exitDone": exitDone, "exitFailed": exitFailed, "exitUsage": exitUsage, "exitDifference": exitDifference, "exitServer": exitServer, "exitLeft": exitLeft,
 }
 
 // usedCodes finds the words in the files of a directory, with the names of the
