@@ -196,6 +196,29 @@ func TestEntriesAreDecodedAndLettersAsWhatTheyWere(t *testing.T) {
 	}
 }
 
+func TestEncodeMakesWhatAPublisherWrites(t *testing.T) {
+	b := one(t, ack, func(s *spec.Subscription) {
+		s.Group.Stream.Name = "the in"
+		s.Group.Stream.Key = &spec.Path{Root: spec.RootEntry, Steps: []spec.Step{{Name: "k"}}}
+		s.Group.Stream.Entry = &spec.Type{Kind: spec.TypeObject, Attrs: []spec.Attr{{Name: "k", Type: &spec.Type{Kind: spec.TypeString}}}}
+	})
+	body, wrong := replyWith(`{"k":"a"}`).Replies[0].Body, replyWith(`{"k":1}`).Replies[0].Body
+	add, err := b.Encode("in", codec.Message{Body: &body, Headers: []codec.Field{{Name: "x", Value: "y"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []broker.Field{{Name: "_payload", Value: `{"k":"a"}`}, {Name: "h:redis-partition-key", Value: "a"}, {Name: "h:x", Value: "y"}}
+	if add.Stream != "the in" || !slices.Equal(add.Fields, want) {
+		t.Errorf("%+v", add)
+	}
+	if _, err := b.Encode("in", codec.Message{Body: &wrong}); err == nil {
+		t.Error("a body of another type was taken")
+	}
+	if _, err := b.Encode("nowhere", codec.Message{Body: &body}); err == nil || !strings.Contains(err.Error(), `"nowhere"`) {
+		t.Errorf("an unknown stream: %v", err)
+	}
+}
+
 func TestPendingEntriesShowTheirRecord(t *testing.T) {
 	b := one(t, func(context.Context, *sandbox.Delivery) outcome.Outcome {
 		return outcome.Outcome{Kind: outcome.Retry, After: 10 * time.Second, HasAfter: true, Reason: "busy"}

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"pipeline/engine/codec"
 	"pipeline/engine/observe"
 	"pipeline/engine/outcome"
+	"pipeline/engine/spec"
 	"pipeline/engine/value"
 )
 
@@ -54,11 +56,8 @@ const all = 1 << 30
 // stream that does not exist has none.
 func (h *Harness) Entries(stream string) []Entry {
 	name := stream
-	for _, s := range h.streams() {
-		if s.Label == stream {
-			name = s.Name
-			break
-		}
+	if s := h.stream(stream); s != nil {
+		name = s.Name
 	}
 	raw, err := h.server.Range(context.Background(), name, broker.ID{}, broker.MaxID, all)
 	if err != nil {
@@ -121,3 +120,41 @@ func (h *Harness) Events() []Event { return slices.Clone(h.events) }
 
 // Workers are all that were started, in order.
 func (h *Harness) Workers() []*Worker { return slices.Clone(h.workers) }
+
+// Encode makes an entry for a stream, by its label or its key on the server, as
+// publishers do it: the body in the stream's codec, the partition key that the
+// message gives or the stream declares, the headers. It refuses a body that is
+// not of the stream's type; what is to be invalid is made of fields.
+func (h *Harness) Encode(stream string, m codec.Message) (broker.Add, error) {
+	s := h.stream(stream)
+	if s == nil {
+		return broker.Add{}, fmt.Errorf("encode: the pipeline has no stream %q", stream)
+	}
+	encoder, err := codec.NewEncoder(s)
+	if err != nil {
+		return broker.Add{}, fmt.Errorf("encode: %w", err)
+	}
+	if !m.HasKey {
+		if m.Key, m.HasKey, err = encoder.Key(&codec.Env{Entry: m.Body, Headers: m.Headers}); err != nil {
+			return broker.Add{}, err
+		}
+	}
+	fields, err := encoder.Encode(nil, &m)
+	return broker.Add{Stream: s.Name, Fields: fields}, err
+}
+
+// stream is the one with the label, or else with the key; nil for none.
+func (h *Harness) stream(name string) *spec.Stream {
+	streams := h.streams()
+	for _, s := range streams {
+		if s.Label == name {
+			return s
+		}
+	}
+	for _, s := range streams {
+		if s.Name == name {
+			return s
+		}
+	}
+	return nil
+}
