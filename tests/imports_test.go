@@ -82,7 +82,7 @@ var rules = []rule{
 		[]string{"engine", "engine/broker/...", "lang/...", hcl, goRedis},
 	},
 	{
-		"lang/...", []string{"engine/spec", "lang/..."},
+		"lang/...", []string{"engine/spec", "engine/value", "lang/..."},
 		[]string{"engine", "engine/broker/...", "sandbox/...", goRedis, gopherLua, wazero},
 	},
 	{"cmd/...", []string{"..."}, nil},
