@@ -18,6 +18,9 @@ const (
 	maxOpen      = 200
 	maxOperators = 1000
 	maxPrefix    = 8
+	// maxText is in pieces of constant text that follow each other: hcl's parser
+	// joins them one by one, each time moving all that come after.
+	maxText = 2000
 )
 
 // start is where every file begins.
@@ -67,6 +70,10 @@ func invalidUTF8(text []byte) int {
 // guardian counts what can nest or chain, token by token.
 type guardian struct {
 	open, operators, prefix int
+	// text counts the pieces of text in one argument that follow another; inText
+	// is set behind one.
+	text   int
+	inText bool
 	// brackets are the open ones; true is a brace, within which a newline ends
 	// an argument.
 	brackets []bool
@@ -74,6 +81,9 @@ type guardian struct {
 
 // next counts a token; summary is set when a limit is passed.
 func (g *guardian) next(tok hclsyntax.Token) (code diag.Code, summary string) {
+	if g.longText(tok) {
+		return diag.TooComplex, fmt.Sprintf("one text has more than %d pieces: lines, or places where $ or %% stands", maxText)
+	}
 	switch tok.Type {
 	case hclsyntax.TokenOBrace, hclsyntax.TokenOParen, hclsyntax.TokenOBrack, hclsyntax.TokenOQuote,
 		hclsyntax.TokenOHeredoc, hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl:
@@ -94,6 +104,17 @@ func (g *guardian) next(tok hclsyntax.Token) (code diag.Code, summary string) {
 	return g.chain(tok)
 }
 
+// longText counts pieces of text that follow each other. The lexer begins a new
+// one with every line of a heredoc and around every $ and % that stands alone.
+func (g *guardian) longText(tok hclsyntax.Token) bool {
+	text := tok.Type == hclsyntax.TokenQuotedLit || tok.Type == hclsyntax.TokenStringLit
+	if text && g.inText {
+		g.text++
+	}
+	g.inText = text
+	return g.text > maxText
+}
+
 // chain counts operators and index steps of one argument, and operators that
 // stand in a row before an operand.
 func (g *guardian) chain(tok hclsyntax.Token) (code diag.Code, summary string) {
@@ -101,12 +122,12 @@ func (g *guardian) chain(tok hclsyntax.Token) (code diag.Code, summary string) {
 	case hclsyntax.TokenNewline:
 		g.prefix = 0
 		if g.atStatement() {
-			g.operators = 0
+			g.operators, g.text = 0, 0
 		}
 		return "", ""
 	case hclsyntax.TokenComment:
 		if bytes.HasSuffix(tok.Bytes, []byte("\n")) && g.atStatement() {
-			g.operators, g.prefix = 0, 0
+			g.operators, g.prefix, g.text = 0, 0, 0
 		}
 		return "", ""
 	case hclsyntax.TokenBang, hclsyntax.TokenMinus:

@@ -45,6 +45,10 @@ func hostile() map[string]struct {
 		"calls":                 {local(rep("f(", 400_000)), diag.TooNested},
 		"heredocs":              {local(rep("<<A\n${", 150_000)), diag.TooNested},
 		"interpolations":        {local(`"` + rep("${1}", 200_000) + `"`), diag.TooComplex},
+		"lines of a heredoc":    {local("<<A\n" + rep("x\n", 400_000) + "A\n"), diag.TooComplex},
+		"dollars":               {local(`"` + rep("$ ", 400_000) + `"`), diag.TooComplex},
+		"percents":              {local(`"` + rep("%%", 400_000) + `"`), diag.TooComplex},
+		"dollars and ${":        {local(`"` + rep(rep("$ ", 400)+"${1}", 900) + `"`), diag.TooComplex},
 		"over 1 MiB":            {"# " + rep("x", 1<<20), diag.FileTooLarge},
 		"not UTF-8":             {"pipeline \"a\" {}\n# \xff\xfe\n", diag.NotUTF8},
 		"a thousand not closed": {rep("locals {\n a = [\n", 1000), diag.TooNested},
@@ -126,6 +130,9 @@ func TestWithinLimits(t *testing.T) {
 		"parentheses": strings.Repeat("(", 198) + "1" + strings.Repeat(")", 198),
 		"operators":   "1" + strings.Repeat("+1", 1000),
 		"prefixes":    strings.Repeat("!", 8) + "true",
+		"a heredoc":   "<<A\n" + strings.Repeat("x\n", 2000) + "A",
+		"dollars":     `"` + strings.Repeat("$ ", 1000) + `"`,
+		"many texts":  "[" + strings.Repeat(`"$ a",`, 5) + strings.Repeat(`"a",`, 5000) + "]",
 		"many lines":  "[\n" + strings.Repeat("1,\n", 5000) + "]",
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -73,6 +73,9 @@ type scanner struct {
 	// that are no brace, opened all that have been open.
 	open                             []byte
 	opened, operators, prefix, other int
+	// texts counts the $ and % that stand alone in the file: each begins a piece
+	// of text.
+	texts int
 	// cuts are offsets of lines between blocks, at least piece apart.
 	cuts  []int
 	piece int
@@ -91,7 +94,7 @@ func (s *scanner) scan() bool {
 		if n := len(s.open); n > 0 && s.open[n-1] == quoteMark {
 			step = s.quoted
 		}
-		if !step() || len(s.open) > maxOpen || s.opened > maxQuickOpen || s.operators > maxOperators || s.prefix > maxPrefix {
+		if !step() || len(s.open) > maxOpen || s.opened > maxQuickOpen || s.operators > maxOperators || s.prefix > maxPrefix || 2*s.texts > maxText {
 			return false
 		}
 	}
@@ -150,6 +153,7 @@ func (s *scanner) quoted() bool {
 			s.push(interpolationMark)
 		case next == ' ', next == '"', next >= '0' && next <= '9', next|0x20 >= 'a' && next|0x20 <= 'z':
 			s.at++
+			s.texts++
 		default:
 			return false
 		}
