@@ -16,6 +16,13 @@
 // What is unusual leaves this road: redelivered entries are checked against the
 // server's records before they run, parked ones and those of dead consumers
 // are fetched by the sweeper, leases are kept by the keeper (internal/lease).
+//
+// # Waiting
+//
+// Whatever waits in an engine waits through package clock, or asks it for the
+// turn before it receives from a channel. In production that costs nothing; in
+// engine/harness it makes the same pipeline run the same way every time. A new
+// wait that does not is found there: Settle then says who never rests.
 package engine
 
 import (
