@@ -1,11 +1,13 @@
 package lang_test
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"golang.org/x/tools/txtar"
 
@@ -139,43 +141,85 @@ const (
 
 // TestGuesses counts how often the loader proposes what a person would have.
 func TestGuesses(t *testing.T) {
+	annotated, guesses, met := 0, 0, 0
+	var missed []string
+	eachCase(t, "*", func(name string, c corpusCase) {
+		if c.want.guessed {
+			annotated++
+		}
+		if !c.want.guessed || c.want.guess == "-" {
+			return
+		}
+		guesses++
+		_, r := lang.Load(c.files, "p.hcl", c.opts)
+		if c.want.met(r.All()) {
+			met++
+		} else {
+			missed = append(missed, name+": "+c.want.guess)
+		}
+	})
+	slices.Sort(missed)
+	t.Logf("%d of %d guesses met (%.1f %%); %d cases say what a person would guess\nmissed:\n%s",
+		met, guesses, 100*float64(met)/float64(max(1, guesses)), annotated, strings.Join(missed, "\n"))
+	if annotated < leastCases || met*100 < leastShare*guesses {
+		t.Errorf("%d of %d guesses met over %d cases, at least %d %% over %d are wanted", met, guesses, annotated, leastShare, leastCases)
+	}
+}
+
+// leastMended is the least share of files, in percent, that have no error left
+// once the edits of their problem are applied; the rest want a decision, such
+// as a value for a variable of the environment.
+const leastMended = 95
+
+// TestEditsMend applies the edits of every case with one problem.
+func TestEditsMend(t *testing.T) {
+	total, mended := 0, 0
+	eachCase(t, "newcomer-*", func(name string, c corpusCase) {
+		_, before := lang.Load(c.files, "p.hcl", c.opts)
+		all := before.All()
+		if len(all) != 1 || len(all[0].Edits) == 0 || all[0].Range.File != "p.hcl" {
+			return
+		}
+		total++
+		files := maps.Clone(c.files)
+		files["p.hcl"] = &fstest.MapFile{Data: []byte(applyEdits(c.source, all[0]))}
+		if _, after := lang.Load(files, "p.hcl", c.opts); after.HasErrors() {
+			t.Logf("%s: %s", name, after.All()[0])
+			return
+		}
+		mended++
+	})
+	t.Logf("%d of %d files are mended by the edits of their problem", mended, total)
+	if mended*100 < leastMended*total {
+		t.Errorf("%d of %d files are mended by their edits, at least %d %% are wanted", mended, total, leastMended)
+	}
+}
+
+// applyEdits is a text with the edits of a diagnostic, which are in file order.
+func applyEdits(source string, d diag.Diagnostic) string {
+	for _, e := range slices.Backward(d.Edits) {
+		source = source[:e.Range.Start.Byte] + e.Text + source[e.Range.End.Byte:]
+	}
+	return source
+}
+
+// eachCase calls visit for the cases of the archives that match.
+func eachCase(t *testing.T, archives string, visit func(name string, c corpusCase)) {
+	t.Helper()
 	base, err := os.ReadFile("testdata/base.hcl")
 	if err != nil {
 		t.Fatal(err)
 	}
-	paths, _ := filepath.Glob("testdata/invalid/*.txtar")
-	annotated, guesses, met := 0, 0, 0
-	var missed []string
+	paths, _ := filepath.Glob("testdata/invalid/" + archives + ".txtar")
 	for _, path := range paths {
 		archive, err := txtar.ParseFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, f := range archive.Files {
-			if strings.HasSuffix(f.Name, ".want") {
-				continue
-			}
-			c := parseCase(t, string(base), string(f.Data))
-			if !c.want.guessed {
-				continue
-			}
-			annotated++
-			if c.want.guess == "-" {
-				continue
-			}
-			guesses++
-			_, r := lang.Load(c.files, "p.hcl", c.opts)
-			if c.want.met(r.All()) {
-				met++
-			} else {
-				missed = append(missed, filepath.Base(path)+": "+f.Name+": "+c.want.guess)
+			if !strings.HasSuffix(f.Name, ".want") {
+				visit(filepath.Base(path)+": "+f.Name, parseCase(t, string(base), string(f.Data)))
 			}
 		}
-	}
-	slices.Sort(missed)
-	t.Logf("%d of %d guesses met (%.1f %%); %d cases say what a person would guess\nmissed:\n%s",
-		met, guesses, 100*float64(met)/float64(max(1, guesses)), annotated, strings.Join(missed, "\n"))
-	if annotated < leastCases || met*100 < leastShare*guesses {
-		t.Errorf("%d of %d guesses met over %d cases, at least %d %% over %d are wanted", met, guesses, annotated, leastShare, leastCases)
 	}
 }

@@ -153,7 +153,7 @@ func (s *statements) sameLine() {
 func (s *statements) gap(token int) diag.Range {
 	end := from(s.tokens[token])
 	start := end
-	for start > 0 && strings.IndexByte(" \t,;", s.text[start-1]) >= 0 {
+	for start > 0 && strings.IndexByte(" \t,;", s.f.src.Text[start-1]) >= 0 {
 		start--
 	}
 	return s.f.src.Range(start, end)
@@ -256,7 +256,7 @@ func (s *statements) separator() {
 	b := s.top()
 	inLine := b != nil && s.line(b.brace) == s.line(s.i) && s.kind(s.i+1) == hclsyntax.TokenIdent
 	if !inLine {
-		d := s.fail(diag.WrongSeparator, s.i, s.i, fmt.Sprintf("a %s stands after an argument", separatorName(s.tokens[s.i])), "The end of the line ends an argument.")
+		d := s.fail(diag.WrongSeparator, s.i, s.i, fmt.Sprintf("a %s stands after an argument", separatorName(s.tokens[s.i])), "Remove it: the end of the line ends an argument.")
 		d.Edit(d.Range, "")
 	}
 	s.blank(from(s.tokens[s.i]), to(s.tokens[s.i]))

@@ -33,7 +33,10 @@ func (l *loader) unknownBlock(parent *node, block *hclsyntax.Block) *schema.Bloc
 		l.excuse(p.block)
 		parent.bad = true
 		l.lose(p.block, block)
-		l.fail(diag.MisplacedBlock, rng, fmt.Sprintf("%s belongs %s", name, within(p.path)), "Move the block there.")
+		d := l.fail(diag.MisplacedBlock, rng, fmt.Sprintf("%s belongs %s", name, within(p.path)), "Move the block there.")
+		if home := l.homeOf(p.path); home != nil {
+			d.Relate(l.header(&node{block: home}), "such a block is here")
+		}
 		return nil
 	}
 	if near != nil && (misspelt(near, name) || fits(parent, near, block)) {
@@ -59,6 +62,9 @@ func (l *loader) noSuchBlock(parent *node, near *schema.Block, block *hclsyntax.
 		d := l.fail(diag.UnknownBlock, rng, noBlock(parent, block.Type), word.here)
 		if word.needless {
 			d.Edit(l.wholeLines(block.Range()), "")
+		}
+		if block.Type == "dynamic" && len(block.Labels) == 1 && parent.schema.Block(block.Labels[0], "") != nil {
+			d.Suggest(block.Labels[0])
 		}
 	case block.Type == "resource" && len(block.Labels) == 2 && parent.schema.Block(block.Labels[0], "") != nil:
 		shape := fmt.Sprintf("%s %q", block.Labels[0], block.Labels[1])
@@ -116,6 +122,33 @@ func (l *loader) argumentAsBlock(parent *node, block *hclsyntax.Block, arg *sche
 		at := eval.Range(l.report, hcl.Range{Filename: block.TypeRange.Filename, Start: block.TypeRange.End, End: block.TypeRange.End})
 		d.Edit(at, " =")
 	}
+}
+
+// homeOf is the one block of the files in which a block of a path can stand,
+// nil when there are several or none.
+func (l *loader) homeOf(path []string) *hclsyntax.Block {
+	if len(path) < 2 {
+		return nil
+	}
+	var bodies []*hclsyntax.Body
+	for _, f := range l.files {
+		bodies = append(bodies, f.body)
+	}
+	var found []*hclsyntax.Block
+	for _, name := range path[:len(path)-1] {
+		found = nil
+		for _, body := range bodies {
+			found = append(found, blocksOf(body, name)...)
+		}
+		bodies = nil
+		for _, b := range found {
+			bodies = append(bodies, b.Body)
+		}
+	}
+	if len(found) != 1 {
+		return nil
+	}
+	return found[0]
 }
 
 // blockElsewhere is the nearest other place where a block of the name stands.

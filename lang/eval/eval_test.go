@@ -21,7 +21,7 @@ func TestDurations(t *testing.T) {
 		}
 	}
 	for text, meant := range map[string]string{
-		"30": "30s", "30 s": "30s", "5min": "5m", "2 hours": "2h", "10 sec": "10s", "1H": "1h", "": "", "s": "", "-1s": "", "1.2.3s": "", "1y": "", "99999999999999d": "", "1s2": "1s2s", "∞": "",
+		"30": "30s", "30 s": "30s", "5min": "5m", "2 hours": "2h", "10 sec": "10s", "1H": "1h", "": "", "s": "", "-1s": "1s", "1.2.3s": "", "1y": "365d", "2 months": "60d", "PT1H30M": "1h30m", "P14D": "14d", "P": "", "00:01:30": "1m30s", "1,5s": "1.5s", "1\u00a0s": "1s", "1с": "1s", "never": "", "99999999999999d": "", "1s2": "1s2s", "∞": "",
 	} {
 		_, err := eval.ParseDuration(text)
 		unit, ok := errors.AsType[*eval.UnitError](err)

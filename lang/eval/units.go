@@ -17,7 +17,8 @@ type UnitError struct {
 	Reason string
 	// Suggestion is what was probably meant, or "".
 	Suggestion string
-	// Guessed: the text has no unit, so that the suggestion only shows one.
+	// Guessed: the text does not say it all: it has no unit, is negative, or
+	// counts months, which are not all of one length.
 	Guessed bool
 }
 
@@ -92,6 +93,7 @@ func sizeUnit(unit string) (*big.Rat, string) {
 func recognised(err error, meant func(string) string) error {
 	if unit, ok := errors.AsType[*UnitError](err); ok && unit.Suggestion == "" {
 		unit.Suggestion = meant(unit.Text)
+		unit.Guessed = strings.HasPrefix(unit.Text, "-") || longDuration.MatchString(unit.Text)
 	}
 	return err
 }
