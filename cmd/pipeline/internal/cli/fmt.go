@@ -141,7 +141,7 @@ func (r *fmtRun) unreadable(path string, err error) {
 	}
 	r.refuse(diag.Diagnostic{
 		Code: diag.FileUnreadable, Range: diag.Range{File: path},
-		Summary: path + " cannot be read", Detail: "The system says: " + systemReason(err) + ".",
+		Summary: "it cannot be read", Detail: "The system says: " + systemReason(err) + ".",
 	})
 }
 
