@@ -71,14 +71,14 @@ func (d *stockDecoder) context(body *hclsyntax.Body) *hcl.EvalContext {
 			}
 		}
 	}
-	any := function.New(&function.Spec{
+	anything := function.New(&function.Spec{
 		VarParam: &function.Parameter{Name: "args", Type: cty.DynamicPseudoType, AllowUnknown: true, AllowDynamicType: true, AllowNull: true},
 		Type:     function.StaticReturnType(cty.DynamicPseudoType),
 		Impl:     func([]cty.Value, cty.Type) (cty.Value, error) { return cty.DynamicVal, nil },
 	})
 	functions := map[string]function.Function{}
 	for _, name := range eval.FunctionNames() {
-		functions[name] = any
+		functions[name] = anything
 	}
 	return &hcl.EvalContext{
 		Variables: map[string]cty.Value{"var": cty.ObjectVal(vars), "local": cty.ObjectVal(locals)},
