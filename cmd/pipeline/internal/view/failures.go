@@ -77,7 +77,7 @@ func (f *Failures) write(sub *spec.Subscription, o *observe.Outcome, event obser
 		return
 	}
 	attrs := []slog.Attr{
-		slog.String("event", string(event)), slog.String("subscription", sub.Label), slog.String("entry", o.ID.String()),
+		slog.String("event", string(event)), slog.String("subscription", sub.Label), slog.String("id", o.ID.String()),
 	}
 	if o.Attempt > 0 {
 		attrs = append(attrs, slog.Int("attempt", o.Attempt), slog.Int("max_attempts", sub.Retry.MaxAttempts))

@@ -47,21 +47,21 @@ func TestWhatGoesWrongIsLogged(t *testing.T) {
 		},
 		"failed": {
 			observe.Outcome{ID: id, Result: observe.ResultFailed, Attempt: 2, HasAfter: true, After: 1500 * time.Millisecond, Error: "a.lua:3: no"},
-			`level=WARN msg="failed, again in 1.5s" event=entry.failed subscription=post_payment entry=5-1 attempt=2 max_attempts=5 error="a.lua:3: no"`,
+			`level=WARN msg="failed, again in 1.5s" event=entry.failed subscription=post_payment id=5-1 attempt=2 max_attempts=5 error="a.lua:3: no"`,
 		},
 		"failed for the last time": {
 			observe.Outcome{ID: id, Result: observe.ResultFailed, Dead: true, Attempt: 5, Reason: "failed", Error: "a.lua:3: no"},
-			`level=WARN msg="dead letter, now in payments.dead" event=entry.dead_lettered subscription=post_payment entry=5-1 ` +
+			`level=WARN msg="dead letter, now in payments.dead" event=entry.dead_lettered subscription=post_payment id=5-1 ` +
 				`attempt=5 max_attempts=5 reason=failed error="a.lua:3: no"`,
 		},
 		"refused by the handler": {
 			observe.Outcome{ID: id, Result: observe.ResultDead, Dead: true, Attempt: 1, Reason: "stolen card"},
-			`level=WARN msg="dead letter, now in payments.dead" event=entry.dead_lettered subscription=post_payment entry=5-1 ` +
+			`level=WARN msg="dead letter, now in payments.dead" event=entry.dead_lettered subscription=post_payment id=5-1 ` +
 				`attempt=1 max_attempts=5 reason="stolen card"`,
 		},
 		"invalid": {
 			observe.Outcome{ID: id, Result: observe.ResultInvalid, Error: "not JSON"},
-			`level=WARN msg="invalid, the handler did not run" event=entry.invalid subscription=post_payment entry=5-1 error="not JSON"`,
+			`level=WARN msg="invalid, the handler did not run" event=entry.invalid subscription=post_payment id=5-1 error="not JSON"`,
 		},
 	}
 	for name, test := range tests {
@@ -86,7 +86,7 @@ func TestFailuresDoNotFillTheLog(t *testing.T) {
 		many[i] = observe.Outcome{ID: broker.ID{Ms: 1, Seq: uint64(i)}, Result: observe.ResultFailed, Attempt: 1}
 	}
 	f.Settled(one, many)
-	if got := lines(); len(got) != 10 || !strings.Contains(got[9], "entry=1-9 ") {
+	if got := lines(); len(got) != 10 || !strings.Contains(got[9], " id=1-9 ") {
 		t.Errorf("%d lines of 1000 failures, the last %q", len(got), got[len(got)-1])
 	}
 	f.Settled(one, []observe.Outcome{{Result: observe.ResultFailed, Dead: true}})
