@@ -65,6 +65,10 @@ $(GOLANGCI):
 	GOBIN='$(@D)/new' go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
 	@mv '$(@D)/new/golangci-lint' '$@' && rmdir '$(@D)/new'
 
+.PHONY: guide
+guide: servers ## Follow docs/guide.md from a clean clone, as a newcomer would.
+	@tests/guide/run.sh
+
 .PHONY: fuzz
 fuzz: ## Fuzz every target for FUZZTIME (10s).
 	@{ grep -rl --include='*_test.go' '^func Fuzz' . || true; } | xargs -r -n1 dirname | sort -u | while read -r folder; do \

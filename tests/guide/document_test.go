@@ -75,6 +75,8 @@ type (
 		text     string
 		// stays: the command still runs when the document goes on.
 		stays bool
+		// soon: what it looks at may take a moment; it is typed again until it shows that.
+		soon  bool
 		shows shows
 	}
 	// goesOn is what a command that stays shows later.
@@ -149,7 +151,7 @@ func newEdit(b block, file string) *edit {
 
 func terminalSteps(b block, terminal string, last map[string]any) ([]any, error) {
 	var list []any
-	anyOrder := b.attributes["order"] == "any"
+	anyOrder, soon := b.attributes["order"] == "any", b.attributes["shows"] == "soon"
 	var current *shows
 	add := func(step any, s *shows) {
 		s.anyOrder = anyOrder
@@ -177,7 +179,7 @@ func terminalSteps(b block, terminal string, last map[string]any) ([]any, error)
 			if step, ok := last[terminal].(*goesOn); ok {
 				step.ends = true
 			}
-			step := &command{line: number, terminal: terminal, text: text}
+			step := &command{line: number, terminal: terminal, text: text, soon: soon}
 			add(step, &step.shows)
 			continue
 		}

@@ -7,7 +7,8 @@
 //
 //   - a console block is a terminal, which its title names ("terminal 2"); without a title it is the first one.
 //     "$ " begins a command, "> " goes on with it, the other lines are what it shows. … stands for what differs
-//     from run to run; alone on its line for any lines. order="any" lets the lines of a block come in any order;
+//     from run to run; alone on its line for any lines. order="any" lets the lines of a block come in any order,
+//     shows="soon" types its commands again until they show what they should, where that may take a moment;
 //   - a terminal that shows more without a new command, or is interrupted (^C), has been running all the while;
 //   - a command that fails must be followed by "$ echo $?", so that the document says with which code;
 //   - any other block with a title is a file; a diff with a title changes one;
@@ -15,22 +16,28 @@
 package guide
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pipeline/tests/redistest"
 )
 
-// comingFromFile is a document, by its path in the tree.
-const comingFromFile = "docs/coming-from.md"
+// The documents, by their path in the tree.
+const (
+	guideFile      = "docs/guide.md"
+	comingFromFile = "docs/coming-from.md"
+)
 
 // documents are those that are followed.
-var documents = []string{comingFromFile}
+var documents = []string{guideFile, comingFromFile}
 
 // root is the tree that is tested.
 var root = filepath.Join("..", "..")
@@ -205,8 +212,12 @@ func (r *reader) command(s *command) {
 		return
 	}
 	lines, code := term.finish(r.t, s.text)
+	for limit := time.Now().Add(linePatience); s.soon && !s.shows.whole(lines) && time.Now().Before(limit); {
+		term.typed(r.t, s.text)
+		lines, code = term.finish(r.t, s.text)
+	}
 	r.t.Logf("%s:%d: $ %s\n%s", r.document, s.line, s.text, strings.Join(lines, "\n"))
-	if _, ok := s.shows.consume(lines, true); !ok {
+	if !s.shows.whole(lines) {
 		r.t.Fatalf("%s:%d: %s\n%s", r.document, s.line, s.text, difference(s.shows.lines, lines))
 	}
 	if code != 0 {
@@ -226,7 +237,7 @@ func (r *reader) goesOn(s *goesOn) {
 	}
 	lines, _ := term.finish(r.t, "what runs")
 	r.t.Logf("%s:%d: %s\n%s", r.document, s.line, term, strings.Join(lines, "\n"))
-	if _, ok := s.shows.consume(lines, true); !ok {
+	if !s.shows.whole(lines) {
 		r.t.Fatalf("%s:%d: what %s shows at the end differs\n%s", r.document, s.line, term, difference(s.shows.lines, lines))
 	}
 }
@@ -289,4 +300,44 @@ func TestTheConsumerIsTakenOver(t *testing.T) {
 	run("redis-cli XLEN receipts", "(integer) 2")
 	run("redis-cli XLEN orders_dead", "(integer) 1")
 	run("pipeline pending list orders.hcl", "billing on orders: nothing is pending")
+}
+
+// TestGuide follows the guide from a clone on. PIPELINE_GUIDE_CLONE names one; without it the files of this tree,
+// as they are now, are copied to stand for it.
+func TestGuide(t *testing.T) {
+	t.Parallel()
+	clone := os.Getenv("PIPELINE_GUIDE_CLONE")
+	if clone == "" {
+		clone = filepath.Join(t.TempDir(), "pipeline")
+		copyTree(t, clone)
+	}
+	follow(t, guideFile, clone, redistest.Start(t, "8.6"))
+}
+
+// copyTree copies the tree without what was fetched or built.
+func copyTree(t *testing.T, to string) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		name, relative := filepath.Rel(root, path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil // another test's, and gone by now
+		case err != nil || relative != nil:
+			return errors.Join(err, relative)
+		case entry.IsDir() && slices.Contains([]string{".git", ".cache", "node_modules", "target"}, entry.Name()):
+			return fs.SkipDir
+		case entry.IsDir():
+			return os.MkdirAll(filepath.Join(to, name), 0o755)
+		case !entry.Type().IsRegular() || name == "pipeline":
+			return nil
+		}
+		content, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return errors.Join(err, os.WriteFile(filepath.Join(to, name), content, 0o600))
+	})
+	if err != nil {
+		t.Fatalf("copy the tree: %v", err)
+	}
 }

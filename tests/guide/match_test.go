@@ -32,6 +32,12 @@ func (s shows) consume(lines []string, whole bool) (int, bool) {
 	return consume(s.lines, lines, whole)
 }
 
+// whole reports whether the lines are the expected ones, and no more.
+func (s shows) whole(lines []string) bool {
+	_, ok := s.consume(lines, true)
+	return ok
+}
+
 func consume(want, lines []string, whole bool) (int, bool) {
 	if len(want) == 0 {
 		return 0, !whole || len(lines) == 0

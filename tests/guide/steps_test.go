@@ -32,7 +32,7 @@ $ two
 $ stays
 begins
 '''
-'''console order="any"
+'''console order="any" shows="soon"
 $ three
 '''
 '''console title="terminal 2"
@@ -49,13 +49,13 @@ end
 	want := []any{
 		&write{3, "a.hcl", "a = 1\n"},
 		&edit{9, "a.hcl", "a = 1\n", "a = 2\n"},
-		&command{13, "", "one\nmore", false, shows{lines: []string{"shown", "> not more"}}},
-		&command{17, "", "two", false, shows{}},
-		&command{20, "terminal 2", "stays", true, shows{lines: []string{"begins"}}},
-		&command{24, "", "three", false, shows{anyOrder: true}},
+		&command{13, "", "one\nmore", false, false, shows{lines: []string{"shown", "> not more"}}},
+		&command{17, "", "two", false, false, shows{}},
+		&command{20, "terminal 2", "stays", true, false, shows{lines: []string{"begins"}}},
+		&command{24, "", "three", false, true, shows{anyOrder: true}},
 		&goesOn{27, "terminal 2", false, true, shows{lines: []string{"goes on", ""}}},
-		&command{29, "terminal 2", "four", false, shows{}},
-		&command{30, "terminal 2", "five", true, shows{}},
+		&command{29, "terminal 2", "four", false, false, shows{}},
+		&command{30, "terminal 2", "five", true, false, shows{}},
 	}
 	got, err := steps(text[:strings.LastIndex(text, "^C\nend")] + "end\n```")
 	if err != nil {

@@ -3,7 +3,6 @@
 package guide
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,8 +16,12 @@ import (
 	"unsafe"
 )
 
-// patience bounds every wait for a terminal. Nothing sleeps: a wait ends when the lines are there.
-const patience = 2 * time.Minute
+// These bound every wait for a terminal: for a command to end, which may be a build on a busy machine, and for
+// lines of one that goes on. Nothing sleeps: a wait ends when what it waits for is there.
+const (
+	patience     = 10 * time.Minute
+	linePatience = time.Minute
+)
 
 // terminal is a shell on a pseudo terminal, as a user has it: what it runs sees a terminal, not a pipe.
 type terminal struct {
@@ -67,9 +70,9 @@ func openTerminal(t *testing.T, name, folder string, environment []string) *term
 		reading.Wait()
 		_ = master.Close()
 	})
-	term.await(t, "the shell to begin", term.ending)
+	term.await(t, "the shell to begin", patience, term.ending)
 	term.typed(t, "stty -echo")
-	term.await(t, "the shell to be silent", term.ending)
+	term.await(t, "the shell to be silent", patience, term.ending)
 	return term
 }
 
@@ -174,9 +177,9 @@ func (term *terminal) String() string {
 
 // await waits until look, which is given what was not read yet, has found what it looks for; it returns how
 // much of it is read then.
-func (term *terminal) await(t *testing.T, what string, look func(text string) (read int, ok bool)) {
+func (term *terminal) await(t *testing.T, what string, bound time.Duration, look func(text string) (read int, ok bool)) {
 	t.Helper()
-	limit := time.After(patience)
+	limit := time.After(bound)
 	for {
 		term.mu.Lock()
 		text, changed, gone := term.text.String()[term.read:], term.changed, term.gone
@@ -194,7 +197,7 @@ func (term *terminal) await(t *testing.T, what string, look func(text string) (r
 		select {
 		case <-changed:
 		case <-limit:
-			t.Fatalf("%s: not within %v: %s; it shows:\n%s", term, patience, what, text)
+			t.Fatalf("%s: not within %v: %s; it shows:\n%s", term, bound, what, text)
 		}
 	}
 }
@@ -211,7 +214,7 @@ func (term *terminal) ending(text string) (int, bool) {
 // finish waits for the end of a command and returns the lines that it has shown, and its exit code.
 func (term *terminal) finish(t *testing.T, what string) (lines []string, code int) {
 	t.Helper()
-	term.await(t, "the end of "+what, func(text string) (int, bool) {
+	term.await(t, "the end of "+what, patience, func(text string) (int, bool) {
 		at := ended.FindStringSubmatchIndex(text)
 		if at == nil {
 			return 0, false
@@ -226,19 +229,12 @@ func (term *terminal) finish(t *testing.T, what string) (lines []string, code in
 // show waits until a command that goes on has shown some lines.
 func (term *terminal) show(t *testing.T, want shows) {
 	t.Helper()
-	var lines []string
-	defer func() {
-		if t.Failed() {
-			t.Log(difference(want.lines, lines))
-		}
-	}()
-	term.await(t, fmt.Sprintf("the lines %q", want.lines), func(text string) (int, bool) {
+	term.await(t, "the lines\n\t"+strings.Join(want.lines, "\n\t"), linePatience, func(text string) (int, bool) {
 		if at := ended.FindStringIndex(text); at != nil {
 			text = text[:at[0]]
 		}
 		complete := text[:strings.LastIndexByte(text, '\n')+1]
-		lines = shown(complete)
-		n, ok := want.consume(lines, false)
+		n, ok := want.consume(shown(complete), false)
 		if !ok {
 			return 0, false
 		}
