@@ -3,6 +3,7 @@ package memory_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -167,6 +168,29 @@ func TestDisconnectAndFlushEndBlockedReads(t *testing.T) {
 	}
 	if at, restored, err := b.RestoreGroup(t.Context(), stream, group); err != nil || !restored || !at.IsZero() {
 		t.Fatal("a floor outlived the flush", at, restored, err)
+	}
+}
+
+func TestDisconnectIfLeavesTheReadsOfOthers(t *testing.T) {
+	b, _, _ := start(t, memory.Options{}, 0)
+	dead := block(t.Context(), t, b, broker.ReadRequest{Owner: owner("dead"), Count: 1, Block: time.Hour})
+	alive := make(chan []broker.Delivery, 1)
+	go func() {
+		d, _ := b.Read(t.Context(), broker.ReadRequest{Owner: owner("alive"), Count: 1, Block: time.Hour})
+		alive <- d
+	}()
+	for b.Blocked() < 2 {
+		runtime.Gosched()
+	}
+	b.DisconnectIf(func(o broker.Owner) bool { return o.Consumer == "dead" })
+	if a := <-dead; !errors.Is(a.err, broker.ErrUnavailable) || b.Blocked() != 1 {
+		t.Fatal(a, b.Blocked())
+	}
+	if _, err := b.Add(t.Context(), numbered(stream, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if d := <-alive; len(d) != 1 {
+		t.Fatal(d)
 	}
 }
 
