@@ -246,6 +246,7 @@ func checkReport(t *testing.T, files fs.FS, r *diag.Report) {
 		if d.Summary == "" || strings.HasSuffix(d.Summary, ".") || strings.Contains(d.Summary, "\n") {
 			t.Errorf("summary %q", d.Summary)
 		}
+		checkOrder(t, d)
 		for _, rng := range append([]diag.Range{d.Range}, relatedRanges(d)...) {
 			if rng.Start.Line == 0 {
 				continue
@@ -254,6 +255,16 @@ func checkReport(t *testing.T, files fs.FS, r *diag.Report) {
 			if err != nil || rng.Start.Byte > rng.End.Byte || rng.End.Byte > len(data) {
 				t.Errorf("%s: range %+v does not lie in its file", d.Code, rng)
 			}
+		}
+	}
+}
+
+// checkOrder checks that edits of one file stand in its order and apart.
+func checkOrder(t *testing.T, d diag.Diagnostic) {
+	t.Helper()
+	for i, e := range d.Edits[min(1, len(d.Edits)):] {
+		if before := d.Edits[i]; e.Range.File == before.Range.File && e.Range.Start.Byte < before.Range.End.Byte {
+			t.Errorf("%s: the edits %+v and %+v overlap or are out of order", d.Code, before, e)
 		}
 	}
 }

@@ -66,7 +66,7 @@ func (n *node) String() string {
 
 // tree checks the structure of all files against the schema.
 func (l *loader) tree() {
-	l.root = &node{schema: schema.Pipeline, args: map[string]*hclsyntax.Attribute{}}
+	l.root = &node{schema: l.schema(), args: map[string]*hclsyntax.Attribute{}}
 	for _, f := range l.files {
 		l.body(l.root, f, f.body)
 	}
@@ -156,6 +156,9 @@ func (l *loader) labels(n *node) bool {
 	}
 	if len(want) == 0 {
 		return true
+	}
+	if want[0].Text {
+		return l.labelText(n)
 	}
 	return l.labelValue(n, want[0])
 }
@@ -270,6 +273,9 @@ func (l *loader) missingArgument(n *node, arg *schema.Arg, at diag.Range) {
 // or "". Dead letters go to a stream that says so.
 func (l *loader) onlyBlock(n *node, arg *schema.Arg) string {
 	found := ""
+	if arg.Kind != schema.Reference || l.report.Full() {
+		return ""
+	}
 	for _, f := range l.files {
 		for _, b := range f.body.Blocks {
 			if b.Type != arg.Target || len(b.Labels) != 1 || !hclsyntax.ValidIdentifier(b.Labels[0]) {
@@ -306,7 +312,10 @@ func (l *loader) excludes(n *node, pair [2]string) {
 	if a == nil || b == nil {
 		return
 	}
-	l.fail(diag.Conflict, l.header(b), fmt.Sprintf("%s and %s exclude each other", pair[0], pair[1]),
-		"A reply goes to one stream; routes choose among several. A route without when does what reply does.").
+	detail := "A reply goes to one stream; routes choose among several. A route without when does what reply does."
+	if pair[1] == "expect_error" {
+		detail = "A service that refuses to start runs no step. Remove one of them, or write two tests."
+	}
+	l.fail(diag.Conflict, l.header(b), fmt.Sprintf("%s and %s exclude each other", pair[0], pair[1]), detail).
 		Relate(l.header(a), "the "+pair[0]+" block is here")
 }
