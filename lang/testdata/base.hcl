@@ -28,8 +28,8 @@ broker "redis" {
 }
 
 stream "orders" {
-  name  = "${local.prefix}.orders"
-  codec = "json"
+  name        = "${local.prefix}.orders"
+  codec       = "json"
   max_backlog = var.many + length(local.tags)
   entry = object({
     id      = number
