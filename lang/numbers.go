@@ -96,6 +96,9 @@ func (r *repairer) numbers() {
 // number reports the value at an offset when it is a number of another
 // language, and writes a plain one over it.
 func (r *repairer) number(name string, start int) bool {
+	if start >= len(r.text) {
+		return false
+	}
 	if c := r.text[start]; c != '.' && (c < '0' || c > '9') {
 		return false
 	}
