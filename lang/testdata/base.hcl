@@ -28,9 +28,9 @@ broker "redis" {
 }
 
 stream "orders" {
-  name        = "${local.prefix}.orders"
-  codec       = "json"
-  max_backlog = var.many + length(local.tags)
+  name  = "${local.prefix}.orders"
+  codec = "json"
+
   entry = object({
     id      = number
     account = string
@@ -57,8 +57,8 @@ stream "receipts" {
 }
 
 stream "large" {
+  max_backlog = var.many + length(local.tags)
 }
-
 stream "dead" {
   name = "shop.dead"
   retention { max_age = "30d" }
