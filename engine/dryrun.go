@@ -3,14 +3,13 @@ package engine
 import (
 	"context"
 	"iter"
-	"runtime"
-	"sync"
 
 	"pipeline/engine/broker"
 	"pipeline/engine/internal/batch"
 	"pipeline/engine/internal/work"
 	"pipeline/engine/observe"
 	"pipeline/engine/spec"
+	"pipeline/engine/value"
 	"pipeline/sandbox"
 )
 
@@ -28,6 +27,15 @@ type DryEntry struct {
 	Stream *spec.Stream
 	ID     broker.ID
 	Fields []broker.Field
+}
+
+// DryOutcome is what a subscription would do with an entry. It is valid only
+// during the call that it is given to.
+type DryOutcome struct {
+	Subscription *spec.Subscription
+	// Body is the decoded body: null where the entry could not be decoded.
+	Body    *value.Value
+	Outcome *observe.Outcome
 }
 
 // NotRun is a subscription that a dry-run leaves out, and why.
@@ -59,131 +67,81 @@ func NewDryRun(cfg Config) (*DryRun, error) {
 // NotRun are the subscriptions that are left out.
 func (d *DryRun) NotRun() []NotRun { return d.notRun }
 
-// dryChunk is how many entries one worker takes at a time: enough to keep the
-// hand-over cheap, few enough to keep the output flowing.
-const dryChunk = 256
+// Streams are the streams whose entries are of use, each once, in the order of
+// the subscriptions that read them.
+func (d *DryRun) Streams() []*spec.Stream { return streamsOf(d.subs) }
 
-// dryJob is a chunk of entries on its way through a worker.
-type dryJob struct {
-	entries []DryEntry
-	results []dryResult
-	batches []*batch.Batch
-	done    chan struct{}
-}
-
-type dryResult struct {
-	sub  *spec.Subscription
-	item *batch.Item
+func streamsOf(subs []*spec.Subscription) []*spec.Stream {
+	var streams []*spec.Stream
+	seen := map[string]bool{}
+	for _, s := range subs {
+		if stream := s.Group.Stream; !seen[stream.Name] {
+			seen[stream.Name] = true
+			streams = append(streams, stream)
+		}
+	}
+	return streams
 }
 
 // Run runs each entry once through every subscription of its stream, over all
 // cores, and emits the outcomes in the order of the entries and, for each, of
-// the subscriptions in the file. emit is called from one goroutine; what it is
-// given is valid only during the call; an error of it ends the run and is
-// returned. Memory does not grow with the number of entries.
-func (d *DryRun) Run(ctx context.Context, in iter.Seq[DryEntry], emit func(*spec.Subscription, *observe.Outcome) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	workers := runtime.GOMAXPROCS(0)
-	jobs := make(chan *dryJob)
-	order := make(chan *dryJob, 2*workers)
-	var all sync.WaitGroup
-	defer all.Wait()
-	defer cancel()
-	for range workers {
-		all.Go(func() { d.work(ctx, jobs) })
-	}
-	all.Go(func() {
-		defer close(order)
-		defer close(jobs)
-		d.feed(ctx, in, jobs, order)
+// the subscriptions in the file. emit is called from one goroutine; an error of
+// it ends the run and is returned. Memory does not grow with the number of
+// entries.
+func (d *DryRun) Run(ctx context.Context, in iter.Seq[DryEntry], emit func(*DryOutcome) error) error {
+	var out DryOutcome
+	return inOrder(ctx, in, d.worker, func(job *dryJob) error {
+		for j := range job.entries {
+			for i, s := range d.subs {
+				if it := job.columns[i][j]; it != nil {
+					out = DryOutcome{s, &it.Body.Value, &it.Outcome}
+					if err := emit(&out); err != nil {
+						return err
+					}
+				}
+			}
+		}
+		return nil
 	})
-	for job := range order {
-		select {
-		case <-job.done:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		for _, r := range job.results {
-			if err := emit(r.sub, &r.item.Outcome); err != nil {
-				return err
-			}
-		}
-		for _, b := range job.batches {
-			batch.Put(b)
-		}
-	}
-	return ctx.Err()
 }
 
-// feed cuts the entries into jobs.
-func (d *DryRun) feed(ctx context.Context, in iter.Seq[DryEntry], jobs, order chan<- *dryJob) {
-	send := func(entries []DryEntry) bool {
-		job := &dryJob{entries: entries, done: make(chan struct{})}
-		for _, to := range []chan<- *dryJob{order, jobs} {
-			select {
-			case to <- job:
-			case <-ctx.Done():
-				return false
-			}
+// worker is one goroutine's, with handlers of its own.
+func (d *DryRun) worker() (do func(context.Context, *dryJob), end func()) {
+	runners, end := d.runners()
+	return func(ctx context.Context, job *dryJob) {
+		for _, s := range d.subs {
+			job.columns = append(job.columns, d.column(ctx, job, s, runners[s], everyEntry))
 		}
-		return true
-	}
-	var entries []DryEntry
-	for e := range in {
-		entries = append(entries, e)
-		if len(entries) == dryChunk {
-			if !send(entries) {
-				return
-			}
-			entries = make([]DryEntry, 0, dryChunk)
-		}
-	}
-	if len(entries) > 0 {
-		send(entries)
-	}
+	}, end
 }
 
-// work runs jobs with handlers of its own.
-func (d *DryRun) work(ctx context.Context, jobs <-chan *dryJob) {
-	runners := make(map[*spec.Subscription]*work.Runner)
+func everyEntry(int) bool { return true }
+
+// runners are those of one goroutine.
+func (d *DryRun) runners() (runners map[*spec.Subscription]*work.Runner, end func()) {
+	runners = make(map[*spec.Subscription]*work.Runner)
 	for _, s := range d.subs {
 		handler := d.cfg.Handlers[s.Handler.Label]
 		runners[s] = work.NewRunner(d.plans[s], "", func() (sandbox.Handler, uint64) { return handler, 1 }, d.cfg.Clock, d.cfg.Chance.Random, d.cfg.takeLogs())
-		defer runners[s].Close()
 	}
-	for job := range jobs {
-		d.run(ctx, job, runners)
-		close(job.done)
+	return runners, func() {
+		for _, r := range runners {
+			r.Close()
+		}
 	}
 }
 
-// run runs one job: each subscription over the whole chunk, the results in the
-// order of the entries.
-func (d *DryRun) run(ctx context.Context, job *dryJob, runners map[*spec.Subscription]*work.Runner) {
-	columns := make([][]*batch.Item, len(d.subs))
-	for i, s := range d.subs {
-		b := batch.Get(len(job.entries))
-		job.batches = append(job.batches, b)
-		columns[i] = make([]*batch.Item, len(job.entries))
-		for j, e := range job.entries {
-			if e.Stream == s.Group.Stream {
-				it := b.Grow()
-				it.Delivery.Entry = broker.Entry{ID: e.ID, Fields: e.Fields}
-				columns[i][j] = it
-			}
-		}
-		d.plans[s].Prepare(b)
-		for k := range b.Items {
-			runners[s].Run(ctx, &b.Items[k])
-		}
+// column runs a subscription over those entries of a job that are of its stream
+// and that take says.
+func (d *DryRun) column(
+	ctx context.Context, job *dryJob, s *spec.Subscription, runner *work.Runner, take func(entry int) bool,
+) []*batch.Item {
+	items, b := job.column(s, take)
+	d.plans[s].Prepare(b)
+	for k := range b.Items {
+		runner.Run(ctx, &b.Items[k])
 	}
-	for j := range job.entries {
-		for i, s := range d.subs {
-			if it := columns[i][j]; it != nil {
-				job.results = append(job.results, dryResult{s, it})
-			}
-		}
-	}
+	return items
 }
 
 // takeLogs is how runners get at what a delivery logged.

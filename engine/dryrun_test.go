@@ -50,8 +50,8 @@ func TestADryRunEmitsInTheOrderOfTheEntriesAndTheFile(t *testing.T) {
 	const n = 2000
 	d, stream := dryRun(t, ack)
 	var got []string
-	err := d.Run(t.Context(), entries(stream, n), func(s *spec.Subscription, o *observe.Outcome) error {
-		got = append(got, fmt.Sprintf("%d %s %s", o.ID.Ms, s.Label, o.Result))
+	err := d.Run(t.Context(), entries(stream, n), func(d *engine.DryOutcome) error {
+		got = append(got, fmt.Sprintf("%d %s %s", d.Outcome.ID.Ms, d.Subscription.Label, d.Outcome.Result))
 		return nil
 	})
 	if err != nil {
@@ -75,7 +75,8 @@ func TestADryRunTriesEachEntryOnceAndSaysWhatWouldFollow(t *testing.T) {
 		calls++
 		return broken(x)
 	})
-	err := d.Run(t.Context(), entries(stream, 1), func(_ *spec.Subscription, o *observe.Outcome) error {
+	err := d.Run(t.Context(), entries(stream, 1), func(d *engine.DryOutcome) error {
+		o := d.Outcome
 		if o.Result != observe.ResultFailed || !o.HasAfter || o.Error != "boom" || o.Dead {
 			t.Errorf("got %+v", o)
 		}
@@ -89,12 +90,12 @@ func TestADryRunTriesEachEntryOnceAndSaysWhatWouldFollow(t *testing.T) {
 func TestADryRunEndsWithItsOutputAndItsContext(t *testing.T) {
 	d, stream := dryRun(t, ack)
 	full := errors.New("the disk is full")
-	err := d.Run(t.Context(), entries(stream, 100_000), func(*spec.Subscription, *observe.Outcome) error { return full })
+	err := d.Run(t.Context(), entries(stream, 100_000), func(*engine.DryOutcome) error { return full })
 	if !errors.Is(err, full) {
 		t.Errorf("got %v, want the error of the output", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	err = d.Run(ctx, entries(stream, 100_000), func(*spec.Subscription, *observe.Outcome) error {
+	err = d.Run(ctx, entries(stream, 100_000), func(*engine.DryOutcome) error {
 		cancel()
 		return nil
 	})

@@ -50,8 +50,8 @@ func (r *Runner) copyBack(it *batch.Item) {
 // retry again and again would keep the stream and the server busy with nothing
 // else; it runs no sooner than a failed attempt would.
 func (r *Runner) tooEarly(it *batch.Item) time.Duration {
-	if len(it.Body.Headers) == 0 || r.plan.sub.Claim != nil {
-		return 0
+	if len(it.Body.Headers) == 0 || r.plan.sub.Claim != nil || r.consumer == "" {
+		return 0 // a dry-run says what comes of the entry, not when
 	}
 	count, _ := codec.Retries(it.Body.Headers, r.plan.sub.Group.Name)
 	if count == 0 {

@@ -81,7 +81,7 @@ func (a *app) dryRun(cmd *cobra.Command, path string, flags dryRunFlags) error {
 func (a *app) tryEntries(ctx context.Context, run *engine.DryRun, p *spec.Pipeline, in *inputFile, strict bool) error {
 	out := a.view.DryRun(p)
 	progress := a.newProgress("tried", in)
-	err := run.Run(ctx, dryEntries(in, progress), out.Outcome)
+	err := run.Run(ctx, dryEntries(in, progress), func(o *engine.DryOutcome) error { return out.Outcome(o.Subscription, o.Outcome) })
 	in.close()
 	switch {
 	case ctx.Err() != nil:
