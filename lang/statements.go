@@ -360,7 +360,7 @@ func (s *statements) labels(name, next int) {
 func (s *statements) computedLabel(open int) {
 	s.broken = true
 	end := open
-	for s.line(end+1) == s.line(open) && s.kind(end+1) != hclsyntax.TokenOBrace && s.kind(end+1) != hclsyntax.TokenNewline {
+	for s.kind(end+1) != hclsyntax.TokenEOF && s.kind(end+1) != hclsyntax.TokenOBrace && s.kind(end+1) != hclsyntax.TokenNewline && s.line(end+1) == s.line(open) {
 		end++
 	}
 	s.fail(diag.InvalidName, open, end, "a label is not computed", "References name it as it stands: use letters, digits and underscores. The name on the server can be computed: name = \"${…}\".")
@@ -420,7 +420,7 @@ func (s *statements) alone(name, next int) {
 func (s *statements) bodyBelow(name, next int) bool {
 	below := s.firstToken(next)
 	word := s.source(name, name)
-	if !isBlock(word) || s.kind(below) != hclsyntax.TokenIdent || s.kind(below+1) != hclsyntax.TokenEqual || s.indent(below) <= s.indent(name) {
+	if !s.l.isBlock(word) || s.kind(below) != hclsyntax.TokenIdent || s.kind(below+1) != hclsyntax.TokenEqual || s.indent(below) <= s.indent(name) {
 		return false
 	}
 	s.broken = true
