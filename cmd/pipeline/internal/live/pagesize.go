@@ -1,0 +1,32 @@
+package live
+
+import "pipeline/engine/broker"
+
+// A page is bounded in entries, so that the server answers it in a fraction of
+// a millisecond, and in bytes, so that neither side holds much. XRANGE knows
+// only entries: how many make so many bytes is guessed from the page before.
+const (
+	pageEntries = 500
+	pageBytes   = 1 << 20
+	// firstPage is small because nothing is known of the entries yet.
+	firstPage = 16
+)
+
+// pageSize is how many entries the next page asks for.
+type pageSize struct{ count int }
+
+func newPageSize() pageSize { return pageSize{firstPage} }
+
+// after chooses the size of the page after the given one: as many entries as fit
+// were all like its largest one, and never more than twice as many as before.
+func (s *pageSize) after(entries []broker.Entry) {
+	largest := 1
+	for i := range entries {
+		n := 0
+		for _, f := range entries[i].Fields {
+			n += len(f.Name) + len(f.Value)
+		}
+		largest = max(largest, n)
+	}
+	s.count = max(1, min(2*s.count, pageEntries, pageBytes/largest))
+}
