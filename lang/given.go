@@ -34,11 +34,16 @@ type raw struct {
 // givenValues are the values given from outside, by source.
 type givenValues struct {
 	flags, files map[string]raw
-	lookup       func(string) (string, bool)
+	// test are those of a test, which come first and are checked there.
+	test   map[string]raw
+	lookup func(string) (string, bool)
 }
 
 // of is the value in force for a variable.
 func (g givenValues) of(name string) (raw, bool) {
+	if r, ok := g.test[name]; ok {
+		return r, true
+	}
 	if r, ok := g.flags[name]; ok {
 		return r, true
 	}
@@ -68,7 +73,7 @@ func (g givenValues) all() []raw {
 
 // givenValues reads --var and --var-file.
 func (l *loader) givenValues() givenValues {
-	g := givenValues{flags: map[string]raw{}, files: map[string]raw{}, lookup: l.opts.LookupEnv}
+	g := givenValues{flags: map[string]raw{}, files: map[string]raw{}, test: l.given, lookup: l.opts.LookupEnv}
 	for name, text := range l.opts.Vars {
 		g.flags[name] = raw{name: name, from: "--var", text: text, isText: true, ok: true}
 	}

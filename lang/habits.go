@@ -48,17 +48,17 @@ func (r *repairer) tripleQuotes() {
 	}
 }
 
-// isBlock and isArgument report whether the language has a block, or an
-// argument, of a name anywhere.
-func isBlock(name string) bool {
+// isBlock and isArgument report whether the language of the file has a block, or
+// an argument, of a name anywhere.
+func (l *loader) isBlock(name string) bool {
 	found := false
-	schema.Pipeline.Walk(func(_ []string, b *schema.Block) { found = found || b.Name == name })
+	l.schema().Walk(func(_ []string, b *schema.Block) { found = found || b.Name == name })
 	return found
 }
 
-func isArgument(name string) bool {
+func (l *loader) isArgument(name string) bool {
 	found := false
-	schema.Pipeline.Walk(func(_ []string, b *schema.Block) { found = found || b.Arg(name) != nil })
+	l.schema().Walk(func(_ []string, b *schema.Block) { found = found || b.Arg(name) != nil })
 	return found
 }
 
@@ -69,7 +69,7 @@ func (s *statements) colon(name, op int) bool {
 		return false
 	}
 	word := s.source(name, name)
-	if s.kind(op+1) == hclsyntax.TokenOBrace && isBlock(word) && !isArgument(word) {
+	if s.kind(op+1) == hclsyntax.TokenOBrace && s.l.isBlock(word) && !s.l.isArgument(word) {
 		s.fail(diag.WrongAssignment, op, op, fmt.Sprintf("a colon stands behind the block %s", word), "A block's brace follows its name.").
 			Edit(s.span(op, op), "")
 		s.blank(from(s.tokens[op]), to(s.tokens[op]))

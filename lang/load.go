@@ -15,9 +15,12 @@ package lang
 import (
 	"io/fs"
 
+	"github.com/zclconf/go-cty/cty"
+
 	"pipeline/engine/spec"
 	"pipeline/lang/diag"
 	"pipeline/lang/eval"
+	"pipeline/lang/schema"
 )
 
 // Options are what a pipeline is loaded with. The zero value loads files that
@@ -42,6 +45,14 @@ type loader struct {
 	opts   Options
 	report *diag.Report
 	scope  *eval.Scope
+	// table is the language of the files; nil is that of pipelines.
+	table *schema.Block
+	// given are values of variables that come before all others, by name.
+	given map[string]raw
+	// extra are further names of values, by root; refs is the tree whose blocks
+	// references name, nil for root.
+	extra map[string]cty.Value
+	refs  *node
 	// path is what Load was asked for; files are the parsed ones.
 	path  string
 	files []*file
@@ -61,16 +72,29 @@ type loader struct {
 // merged, without *_test.hcl. The pipeline is nil when the report has errors.
 // Paths are those of fsys; use OS for paths as a shell gives them.
 func Load(fsys fs.FS, path string, o Options) (*spec.Pipeline, *diag.Report) {
-	l := &loader{
-		fsys: fsys, opts: o, path: path, report: &diag.Report{},
-		named: map[string]map[string]*node{}, excused: map[string]bool{}, lost: map[string]bool{},
-	}
-	l.scope = &eval.Scope{Report: l.report, LookupEnv: o.LookupEnv, Hostname: o.Hostname}
+	l := newLoader(fsys, path, o, &diag.Report{})
 	p := l.load()
 	if l.report.HasErrors() {
 		return nil, l.report
 	}
 	return p, l.report
+}
+
+func newLoader(fsys fs.FS, path string, o Options, report *diag.Report) *loader {
+	l := &loader{
+		fsys: fsys, opts: o, path: path, report: report,
+		named: map[string]map[string]*node{}, excused: map[string]bool{}, lost: map[string]bool{},
+	}
+	l.scope = &eval.Scope{Report: report, LookupEnv: o.LookupEnv, Hostname: o.Hostname}
+	return l
+}
+
+// schema is the language of the files.
+func (l *loader) schema() *schema.Block {
+	if l.table != nil {
+		return l.table
+	}
+	return schema.Pipeline
 }
 
 // load runs the phases; each one goes on as far as what came before allows.

@@ -3,8 +3,10 @@ package lang
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"pipeline/lang/diag"
+	"pipeline/lang/schema"
 )
 
 // MaxFile is the largest pipeline file, in bytes. Load refuses larger ones.
@@ -17,6 +19,9 @@ const MaxFile = maxFile
 // report and hidden in it. The name is only for ranges.
 func CheckSyntax(name string, text []byte) *diag.Report {
 	l := &loader{path: name, report: &diag.Report{}, excused: map[string]bool{}}
+	if strings.HasSuffix(name, testSuffix) {
+		l.table = schema.Test
+	}
 	src := diag.NewSource(name, text)
 	l.report.AddSource(src)
 	if len(text) > maxFile {

@@ -53,7 +53,7 @@ func (l *loader) places(n *node) []place {
 		own = append([]string{p.schema.Name}, own...)
 	}
 	var out []place
-	schema.Pipeline.Walk(func(path []string, b *schema.Block) {
+	l.schema().Walk(func(path []string, b *schema.Block) {
 		if len(path) == 0 || b == n.schema {
 			return
 		}

@@ -53,6 +53,9 @@ func TestQuickReadsPlainFiles(t *testing.T) {
 			t.Fatalf("%s: no files, %v", pattern, err)
 		}
 		for _, path := range paths {
+			if strings.HasSuffix(path, "_test.hcl") {
+				continue // tests hold large numbers
+			}
 			text, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)

@@ -38,6 +38,14 @@ func (l *loader) indexNames() {
 	}
 }
 
+// referred is the tree whose blocks references name.
+func (l *loader) referred() *node {
+	if l.refs != nil {
+		return l.refs
+	}
+	return l.root
+}
+
 // names are the labels of a type of block, sorted.
 func (l *loader) names(kind string) []string {
 	out := []string{}
@@ -146,7 +154,7 @@ func (l *loader) lookup(arg *schema.Arg, name string, tr *hclsyntax.ScopeTravers
 		d.Suggest(near).Edit(eval.Range(l.report, tr.Traversal[1].SourceRange()), "."+near)
 		return nil, false
 	}
-	for _, s := range l.root.all(arg.Target) {
+	for _, s := range l.referred().all(arg.Target) {
 		if v := s.args["name"]; v != nil {
 			if text, _ := eval.LiteralText(v.Expr); text == name {
 				d.Suggest(s.label)
@@ -182,7 +190,7 @@ func (l *loader) stringReference(rng diag.Range, text string, arg *schema.Arg) b
 // handlerOf is the only handler of a script, or "".
 func (l *loader) handlerOf(script string) string {
 	found := ""
-	for _, n := range l.root.all("handler") {
+	for _, n := range l.referred().all("handler") {
 		source, _ := eval.LiteralText(attrExpr(n.args["source"]))
 		function, _ := eval.LiteralText(attrExpr(n.args["function"]))
 		if script != source && script != function {
@@ -206,7 +214,7 @@ func attrExpr(a *hclsyntax.Attribute) hclsyntax.Expression {
 
 // byServerName is the label of the block whose name on the server is given.
 func (l *loader) byServerName(kind, name string) string {
-	for _, n := range l.root.all(kind) {
+	for _, n := range l.referred().all(kind) {
 		if a := n.args["name"]; a != nil {
 			if text, isText := eval.LiteralText(a.Expr); isText && text == name {
 				return n.label

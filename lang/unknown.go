@@ -34,7 +34,7 @@ func (l *loader) unknownArgument(n *node, f *file, attr *hclsyntax.Attribute) *s
 	if arg := qualifiedArgument(n, name); arg != nil {
 		return l.renamed(n, rng, name, arg)
 	}
-	if b := topBlock(n, name); b != nil {
+	if b := l.topBlock(n, name); b != nil {
 		l.excuse(b)
 		l.fail(diag.MisplacedArgument, rng, fmt.Sprintf("%s is a block at the top level of the file", b.Name), "Write "+shape(b)+" there.")
 		return nil
@@ -101,11 +101,11 @@ func (l *loader) known(n *node) string {
 }
 
 // topBlock is the block of the top level that is called name.
-func topBlock(n *node, name string) *schema.Block {
+func (l *loader) topBlock(n *node, name string) *schema.Block {
 	if n.block == nil {
 		return nil
 	}
-	return schema.Pipeline.Block(name, "")
+	return l.schema().Block(name, "")
 }
 
 // excuse keeps a block, and what it requires, from being missed.

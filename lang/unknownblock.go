@@ -20,6 +20,9 @@ func (l *loader) unknownBlock(parent *node, block *hclsyntax.Block) *schema.Bloc
 		l.fail(diag.UnknownBlock, rng, noBlock(parent, name), "")
 		return nil
 	}
+	if l.wrongFile(parent, block, rng) {
+		return nil
+	}
 	if arg := parent.schema.Arg(name); arg != nil {
 		l.argumentAsBlock(parent, block, arg, rng)
 		return nil

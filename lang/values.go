@@ -27,6 +27,8 @@ type value struct {
 	integer int64
 	dur     time.Duration
 	ref     *node
+	// any is a value of any type.
+	any cty.Value
 }
 
 // val is a block's argument; it is never nil for one of the schema.
@@ -65,7 +67,7 @@ func (l *loader) argument(n *node, arg *schema.Arg) *value {
 		return v
 	}
 	switch arg.Kind {
-	case schema.Expression, schema.Headers, schema.Type, schema.Condition:
+	case schema.Expression, schema.Headers, schema.Type, schema.Condition, schema.Outcome:
 		v.ok = true
 	case schema.Reference:
 		v.ref, v.ok = l.reference(attr.Expr, arg)
@@ -95,7 +97,7 @@ func (l *loader) constant(n *node, arg *schema.Arg, attr *hclsyntax.Attribute, v
 	if arg.Secret {
 		l.hideLiterals(attr.Expr)
 	}
-	use := eval.Use{Hostname: arg.Name == "consumer" && n.schema.Name == "subscription", Word: arg.Kind == schema.String}
+	use := eval.Use{Hostname: arg.Name == "consumer" && n.schema.Name == "subscription", Word: arg.Kind == schema.String, Extra: l.extra}
 	got, ok := l.scope.Eval(attr.Expr, use)
 	if !ok {
 		return false
@@ -107,6 +109,7 @@ func (l *loader) constant(n *node, arg *schema.Arg, attr *hclsyntax.Attribute, v
 		return false
 	}
 	got, _ = got.UnmarkDeep()
+	v.any = got
 	if got.IsNull() {
 		if arg.Required {
 			l.fail(diag.NullValue, v.rng, fmt.Sprintf("%s is null", arg.Name), "It must be set.")

@@ -31,6 +31,8 @@ type Scope struct {
 	// BlockNames are the names of the blocks that can be referred to, by type:
 	// a mention of one in a place for values is told apart from a typo.
 	BlockNames map[string][]string
+	// Tests: the expressions are those of a test file.
+	Tests bool
 
 	vars, locals map[string]*symbol
 	path         []*symbol

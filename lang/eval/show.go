@@ -21,12 +21,15 @@ const maxShown = 120
 
 // Show renders a value as the language writes it, for diagnostics. Sensitive
 // values and parts are hidden, long ones cut.
-func Show(v cty.Value) string {
-	var b strings.Builder
-	show(&b, v)
+func Show(v cty.Value) string { return ShowUpTo(v, maxShown) }
+
+// ShowUpTo is Show with another bound, in bytes.
+func ShowUpTo(v cty.Value, bound int) string {
+	b := shower{bound: bound}
+	b.show(v)
 	text := b.String()
-	if len(text) > maxShown {
-		cut := maxShown
+	if len(text) > bound {
+		cut := bound
 		for cut > 0 && text[cut]&0xc0 == 0x80 {
 			cut--
 		}
@@ -35,12 +38,19 @@ func Show(v cty.Value) string {
 	return text
 }
 
-func show(b *strings.Builder, v cty.Value) {
+// shower writes values until there is enough.
+type shower struct {
+	strings.Builder
+
+	bound int
+}
+
+func (b *shower) show(v cty.Value) {
 	if v.IsMarked() {
 		b.WriteString(diag.Hidden)
 		return
 	}
-	if b.Len() > maxShown {
+	if b.Len() > b.bound {
 		return
 	}
 	switch ty := v.Type(); {
@@ -55,23 +65,23 @@ func show(b *strings.Builder, v cty.Value) {
 	case ty == cty.Bool:
 		b.WriteString(strconv.FormatBool(v.True()))
 	case ty.IsObjectType() || ty.IsMapType():
-		showMembers(b, v)
+		b.members(v)
 	case v.CanIterateElements():
-		showElements(b, v)
+		b.elements(v)
 	default:
 		b.WriteString(ty.FriendlyName())
 	}
 }
 
-func showMembers(b *strings.Builder, v cty.Value) {
+func (b *shower) members(v cty.Value) {
 	b.WriteString("{")
 	sep := " "
-	for it := v.ElementIterator(); it.Next() && b.Len() <= maxShown; sep = ", " {
+	for it := v.ElementIterator(); it.Next() && b.Len() <= b.bound; sep = ", " {
 		k, e := it.Element()
 		b.WriteString(sep)
 		k, _ = k.Unmark()
 		b.WriteString(k.AsString() + " = ")
-		show(b, e)
+		b.show(e)
 	}
 	if sep != " " {
 		b.WriteString(" ")
@@ -79,13 +89,13 @@ func showMembers(b *strings.Builder, v cty.Value) {
 	b.WriteString("}")
 }
 
-func showElements(b *strings.Builder, v cty.Value) {
+func (b *shower) elements(v cty.Value) {
 	b.WriteString("[")
 	sep := ""
-	for it := v.ElementIterator(); it.Next() && b.Len() <= maxShown; sep = ", " {
+	for it := v.ElementIterator(); it.Next() && b.Len() <= b.bound; sep = ", " {
 		_, e := it.Element()
 		b.WriteString(sep)
-		show(b, e)
+		b.show(e)
 	}
 	b.WriteString("]")
 }

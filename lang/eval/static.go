@@ -125,9 +125,14 @@ func (s *Scope) unknownRoot(e hclsyntax.Expression, tr hcl.Traversal, use Use) {
 	case s.BlockNames[root] != nil:
 		s.failAt(diag.ExpressionNotAllowed, tr.SourceRange(), fmt.Sprintf("%s is a block, not a value", A(root)),
 			"Here a value is needed: a constant, var.name or local.name.")
+	case root == "each" && s.Tests:
+		s.failAt(diag.UnknownReference, rng, `there is nothing called "each"`, "It exists in a test with for_each, for each of its values.")
+	case root == "entry" && s.Tests:
+		s.failAt(diag.UnknownReference, rng, `there is nothing called "entry"`, "What was delivered is subscription.NAME.calls[0].entry; what is in a stream is stream.NAME.values[0].")
 	case root == "entry" || root == "headers" || root == "reply":
 		s.failAt(diag.ExpressionNotAllowed, tr.SourceRange(), root+" is not known here",
 			"It exists for each entry only: in key, when, headers and idempotency.key. Here a constant is needed.")
+
 	case boolWords[strings.ToLower(root)] != "":
 		s.failAt(diag.UnknownReference, rng, fmt.Sprintf("there is nothing called %q", root), "The two truth values are true and false.").
 			Suggest(boolWords[strings.ToLower(root)]).Edit(s.at(rng), boolWords[strings.ToLower(root)])
@@ -137,7 +142,7 @@ func (s *Scope) unknownRoot(e hclsyntax.Expression, tr hcl.Traversal, use Use) {
 	default:
 		s.failAt(diag.UnknownReference, rng, fmt.Sprintf("there is nothing called %q", root),
 			"Values are constants, var.name and local.name; a string stands in double quotes.").
-			Suggest(diag.Nearest(root, []string{"var", "local", "true", "false", "null"}))
+			Suggest(diag.Nearest(root, append([]string{"var", "local", "true", "false", "null"}, slices.Sorted(maps.Keys(use.Extra))...)))
 	}
 }
 

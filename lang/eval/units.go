@@ -169,3 +169,25 @@ func whole(r *big.Rat) (int64, error) {
 	n := new(big.Int).Quo(r.Num(), r.Denom())
 	return n.Int64(), nil
 }
+
+// FormatDuration writes a duration as a file does, the largest units first:
+// "30s", "1m30s", "2d4h", "1s500ms". Parts of a microsecond are left out; no
+// time at all is "0s".
+func FormatDuration(d time.Duration) string {
+	var b strings.Builder
+	if d < 0 {
+		b.WriteByte('-')
+		d = -d
+	}
+	start := b.Len()
+	for _, unit := range []string{"d", "h", "m", "s", "ms", "us"} {
+		if n := int64(d / durationUnits[unit]); n > 0 {
+			fmt.Fprintf(&b, "%d%s", n, unit)
+			d %= durationUnits[unit]
+		}
+	}
+	if b.Len() == start {
+		return "0s"
+	}
+	return b.String()
+}

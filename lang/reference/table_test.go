@@ -91,12 +91,14 @@ func TestDecodedIsDocumented(t *testing.T) {
 	t.Parallel()
 	args, blocks := asked(t)
 	documentedArgs, documentedBlocks := map[string]bool{}, map[string]bool{}
-	schema.Pipeline.Walk(func(_ []string, b *schema.Block) {
-		documentedBlocks[b.Name] = true
-		for _, a := range b.Args {
-			documentedArgs[a.Name] = true
-		}
-	})
+	for _, table := range []*schema.Block{schema.Pipeline, schema.Test} {
+		table.Walk(func(_ []string, b *schema.Block) {
+			documentedBlocks[b.Name] = true
+			for _, a := range b.Args {
+				documentedArgs[a.Name] = true
+			}
+		})
+	}
 	compare := func(what string, asked, documented map[string]bool) {
 		for name := range asked {
 			if !documented[name] {

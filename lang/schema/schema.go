@@ -34,6 +34,8 @@ const (
 	Type Kind = "type"
 	// Condition is an expression over the value it validates.
 	Condition Kind = "condition"
+	// Outcome is what a handler returns: a value, or a call such as ack().
+	Outcome Kind = "value or outcome"
 	// Any is any value.
 	Any Kind = "any"
 )
@@ -80,7 +82,9 @@ type Label struct {
 	Name string
 	// Allowed are the only labels, when there are any.
 	Allowed []string
-	Doc     string
+	// Text: it is a text in words, not a name to refer to.
+	Text bool
+	Doc  string
 }
 
 // Block is one type of block.

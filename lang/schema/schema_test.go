@@ -13,7 +13,13 @@ import (
 
 // TestTable checks what everything made from the table relies on.
 func TestTable(t *testing.T) {
-	schema.Pipeline.Walk(func(path []string, b *schema.Block) {
+	for name, table := range map[string]*schema.Block{"pipelines": schema.Pipeline, "tests": schema.Test} {
+		t.Run(name, func(t *testing.T) { checkTable(t, table) })
+	}
+}
+
+func checkTable(t *testing.T, table *schema.Block) {
+	table.Walk(func(path []string, b *schema.Block) {
 		where := strings.Join(path, ".")
 		if !sentences(b.Doc) || b.Since == "" {
 			t.Errorf("%s: not documented in sentences", where)
@@ -60,7 +66,7 @@ func checkArg(t *testing.T, where string, a *schema.Arg) {
 			t.Errorf("%s: the value %q cannot be the unavailable one", where, v)
 		}
 	}
-	if a.Kind == schema.Reference && schema.Pipeline.Block(a.Target, "") == nil {
+	if a.Kind == schema.Reference && schema.Pipeline.Block(a.Target, "") == nil && schema.Pipeline.Block("group", "").Block(a.Target, "") == nil {
 		t.Errorf("%s: refers to %q", where, a.Target)
 	}
 	if a.Required && (a.Default != "" || a.DefaultDoc != "") {

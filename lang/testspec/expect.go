@@ -37,18 +37,23 @@ func (t *Test) CheckProblems() []string {
 		if d.Severity != diag.Error {
 			continue
 		}
-		text := d.Summary
-		if d.Detail != "" {
-			text += ". " + d.Detail
-		}
-		for _, v := range d.Values {
-			text += fmt.Sprintf(" %s is %s.", v.Name, v.Value)
-		}
-		unmet := t.Expect.Unmet(string(d.Code), text)
+		unmet := t.Expect.Unmet(string(d.Code), said(d))
 		if len(unmet) == 0 {
 			return nil
 		}
 		lines = append(lines, unmet...)
 	}
 	return lines
+}
+
+// said is all that a diagnostic says.
+func said(d diag.Diagnostic) string {
+	parts := []string{d.Summary + "."}
+	if d.Detail != "" {
+		parts = append(parts, d.Detail)
+	}
+	for _, v := range d.Values {
+		parts = append(parts, fmt.Sprintf("%s is %s.", v.Name, v.Value))
+	}
+	return strings.Join(parts, " ")
 }
