@@ -90,7 +90,7 @@ func (c *check) comparison(x *hclsyntax.BinaryOpExpr, operator string, left, rig
 
 // typeNote says that values differ in nothing but their type.
 func typeNote(left, right cty.Value) string {
-	if left.IsNull() || right.IsNull() || left.Type() == right.Type() {
+	if left.IsNull() || right.IsNull() || left.Type().Equals(right.Type()) {
 		return ""
 	}
 	if eval.IsSensitive(left) || eval.IsSensitive(right) {
