@@ -12,6 +12,7 @@ import (
 	"pipeline/engine/spec"
 	"pipeline/lang"
 	"pipeline/lang/diag"
+	"pipeline/lang/testspec"
 	"pipeline/sandbox"
 )
 
@@ -29,9 +30,13 @@ type Vars struct {
 // Load reads the pipeline at a path of the operating system and compiles every
 // handler. The pipeline is nil when the report has errors.
 func Load(at string, v Vars) (*spec.Pipeline, *diag.Report) {
-	return lang.Load(lang.OS(), at, lang.Options{
+	return lang.Load(lang.OS(), at, v.options())
+}
+
+func (v Vars) options() lang.Options {
+	return lang.Options{
 		Vars: v.Values, VarFiles: v.Files, LookupEnv: v.Env, Hostname: v.Hostname, CheckHandler: new(checker).check,
-	})
+	}
 }
 
 // Supported says why the engine of this version cannot run a valid pipeline;
@@ -57,4 +62,11 @@ func Stream(p *spec.Pipeline, name string) (s *spec.Stream, near string) {
 		return s, ""
 	}
 	return nil, diag.Nearest(name, input.StreamNames(p))
+}
+
+// LoadTests reads the tests of the pipeline at a path of the operating system,
+// and the pipeline with the variables of each. The suite is nil when the report
+// has errors.
+func LoadTests(at string, v Vars) (*testspec.Suite, *diag.Report) {
+	return lang.LoadTests(lang.OS(), at, v.options())
 }

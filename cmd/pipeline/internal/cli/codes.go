@@ -134,6 +134,18 @@ var codeDocs = map[diag.Code]codeDoc{
 		[]int{exitUsage}, "The pipeline has a block of that name already. Nothing was written.",
 		"Choose another name.",
 	},
+	"tests_failed": {
+		[]int{exitFailed}, "A test failed, or could not be carried out.",
+		"Read what stands below its line: the assert, both its sides, the deliveries that led there.",
+	},
+	"no_test_matches": {
+		[]int{exitUsage}, "The pipeline has tests, and --run matches the name of none of them. Nothing was run.",
+		"Correct the expression; a test with for_each is called by its label, a slash and its key.",
+	},
+	"tests_interrupted": {
+		nil, "A signal stopped the tests before all were run; the exit code is 128 and the signal's number. What was run is told.",
+		"Run them again.",
+	},
 	plan.CodeUnexpected: {
 		[]int{exitServer}, "The server, or what answers in its place, gave an answer that no server should.",
 		"The message has its words; check that the address is that of a Redis server.",

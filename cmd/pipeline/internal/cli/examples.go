@@ -18,6 +18,9 @@ var exampleLines = map[string]string{
 		"  echo '{\"id\":1,\"account\":\"acct-1\",\"amount_cents\":99}' | pipeline dev examples/payments.hcl --stream payments --input -",
 	"pipeline dry-run": "  pipeline dry-run examples/payments.hcl --input examples/payments.jsonl\n" +
 		"  pipeline dry-run examples/orders --input examples/orders/orders.jsonl --strict --json",
+	"pipeline test": "  pipeline test examples/payments.hcl\n" +
+		"  pipeline test examples/orders --run 'coupon|express' --junit report.xml\n" +
+		"  pipeline test examples/payments.hcl --json | jq -r 'select(.status == \"fail\") | .name'",
 	"pipeline publish": "  pipeline publish examples/payments.hcl --input examples/payments.jsonl\n" +
 		"  echo '{\"id\":1,\"account\":\"acct-1\",\"amount_cents\":99}' | pipeline publish examples/payments.hcl --to payments",
 	"pipeline pending": "  pipeline pending list examples/payments.hcl",

@@ -14,17 +14,9 @@ import (
 
 // read loads a pipeline with the variables of the command line.
 func (a *app) read(cmd *cobra.Command, path string) (*spec.Pipeline, *diag.Report, error) {
-	vars := build.Vars{Values: map[string]string{}, Files: a.varFiles, Env: a.process.Env}
-	for _, text := range a.vars {
-		name, value, ok := strings.Cut(text, "=")
-		if !ok || name == "" {
-			// The text is not repeated: it may be a secret in the wrong place.
-			return nil, nil, usage(cmd, "--var wants NAME=VALUE")
-		}
-		vars.Values[name] = value
-	}
-	if host, err := os.Hostname(); err == nil {
-		vars.Hostname = host
+	vars, err := a.variables(cmd)
+	if err != nil {
+		return nil, nil, err
 	}
 	p, report := build.Load(path, vars)
 	if p != nil {
@@ -33,6 +25,23 @@ func (a *app) read(cmd *cobra.Command, path string) (*spec.Pipeline, *diag.Repor
 		}
 	}
 	return p, report, nil
+}
+
+// variables are those of the command line and its surroundings.
+func (a *app) variables(cmd *cobra.Command) (build.Vars, error) {
+	vars := build.Vars{Values: map[string]string{}, Files: a.varFiles, Env: a.process.Env}
+	for _, text := range a.vars {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok || name == "" {
+			// The text is not repeated: it may be a secret in the wrong place.
+			return vars, usage(cmd, "--var wants NAME=VALUE")
+		}
+		vars.Values[name] = value
+	}
+	if host, err := os.Hostname(); err == nil {
+		vars.Hostname = host
+	}
+	return vars, nil
 }
 
 // supported says why this version cannot run a valid pipeline; nil when it can.
