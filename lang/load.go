@@ -31,6 +31,9 @@ type Options struct {
 	// VarFiles are paths of --var-file, in the file system that Load is given;
 	// later ones win. They are HCL, or JSON when they end in .json.
 	VarFiles []string
+	// Elsewhere are variables that another pipeline declares which is loaded with
+	// the same values: that this one lacks them is no mistake.
+	Elsewhere []string
 	// LookupEnv serves env() and PIPELINE_VAR_name; nil knows nothing.
 	LookupEnv func(string) (string, bool)
 	// Hostname serves hostname().

@@ -216,7 +216,7 @@ func (l *loader) rule(v *variable, val cty.Value, rule *node) bool {
 func (l *loader) undeclared(given givenValues) {
 	names := l.names("variable")
 	for _, raw := range given.all() {
-		if slices.Contains(names, raw.name) {
+		if slices.Contains(names, raw.name) || slices.Contains(l.opts.Elsewhere, raw.name) {
 			continue
 		}
 		d := l.fail(diag.VariableUndeclared, raw.rng, fmt.Sprintf("%s sets %q, which is not declared", raw.from, raw.name), "")
