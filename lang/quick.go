@@ -10,9 +10,9 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// maxQuickOpen is how many brackets a whole file may open to be parsed without
-// being split into tokens first: even if all of them were nested, hcl's parser
-// would have stack enough.
+// maxQuickOpen is how many brackets a piece of a file may open to be parsed
+// without being split into tokens first: even if all of them were nested, hcl's
+// parser would have stack enough.
 const maxQuickOpen = 20_000
 
 // quickPiece is how much of a file is parsed at a time, in bytes. The tokens of a
@@ -70,7 +70,7 @@ type scanner struct {
 	text []byte
 	at   int
 	// open are the open brackets, quotes and interpolations; other counts those
-	// that are no brace, opened all that have been open.
+	// that are no brace, opened all that have been open in the piece.
 	open                             []byte
 	opened, operators, prefix, other int
 	// texts counts the $ and % that stand alone in the file: each begins a piece
@@ -183,6 +183,7 @@ func (s *scanner) newline() {
 	}
 	if len(s.open) == 0 && s.at-last >= s.piece {
 		s.cuts = append(s.cuts, s.at)
+		s.opened = 0
 	}
 }
 
@@ -203,10 +204,13 @@ func (s *scanner) word() {
 	s.prefix = 0
 }
 
-// operator counts every character of an operator: more than guardian does.
+// operator counts every character of an operator, and no = that stands alone:
+// more than guardian does.
 func (s *scanner) operator(c byte) {
 	s.at++
-	s.operators++
+	if c != '=' || s.peek(0) == '=' {
+		s.operators++
+	}
 	if s.prefix++; c != '!' && c != '-' {
 		s.prefix = 0
 	}

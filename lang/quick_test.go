@@ -85,7 +85,7 @@ func TestQuickLeavesTheRest(t *testing.T) {
 		"prefixes":       "a = " + strings.Repeat("!", 9) + "true\n",
 		"sums":           "a = 1" + strings.Repeat("+1", 1001) + "\n",
 		"long sum":       "a = [1\n" + strings.Repeat("+1\n", 1001) + "]\n",
-		"many":           strings.Repeat("a {\n}\n", maxQuickOpen+1),
+		"many":           "a {\n" + strings.Repeat("a {\n}\n", maxQuickOpen+1) + "}\n",
 		"number":         "a = 123456789012345678\n",
 		"exponent":       "a = 1e9\n",
 		"twice":          "a = 1\na = 2\n",

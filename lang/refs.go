@@ -48,6 +48,9 @@ func (l *loader) referred() *node {
 
 // names are the labels of a type of block, sorted.
 func (l *loader) names(kind string) []string {
+	if known, ok := l.scope.BlockNames[kind]; ok {
+		return known // once all blocks are indexed
+	}
 	out := []string{}
 	for name := range l.named[kind] {
 		out = append(out, name)

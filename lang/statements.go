@@ -67,9 +67,11 @@ func (s *statements) indent(token int) int {
 
 // startsLine reports whether a token is the first of its line.
 func (s *statements) startsLine(token int) bool {
-	text := s.text[:from(s.tokens[token])]
-	line := text[bytes.LastIndexByte(text, '\n')+1:]
-	return len(bytes.TrimLeft(line, " \t")) == 0
+	at := from(s.tokens[token])
+	for at > 0 && (s.text[at-1] == ' ' || s.text[at-1] == '\t') {
+		at--
+	}
+	return at == 0 || s.text[at-1] == '\n'
 }
 
 // statement handles one statement; false at the end of the file.

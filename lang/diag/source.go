@@ -3,6 +3,7 @@ package diag
 import (
 	"bytes"
 	"sort"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/apparentlymart/go-textseg/v15/textseg"
@@ -15,7 +16,16 @@ type Source struct {
 	Text []byte
 	// lines are the offsets at which lines start.
 	lines []int
+	// marks are columns within long lines, so that finding one does not take as
+	// long as the line is; made when first asked for.
+	marks func() []mark
 }
+
+// mark is the column of the character at an offset.
+type mark struct{ offset, column int }
+
+// markEvery is how far marks are apart, in bytes.
+const markEvery = 1 << 10
 
 // NewSource indexes the lines of text. Lines end with "\n" or "\r\n".
 func NewSource(name string, text []byte) *Source {
@@ -25,7 +35,28 @@ func NewSource(name string, text []byte) *Source {
 			s.lines = append(s.lines, i+1)
 		}
 	}
+	s.marks = sync.OnceValue(s.mark)
 	return s
+}
+
+// mark goes over the lines that are long.
+func (s *Source) mark() []mark {
+	var marks []mark
+	for n := range s.lines {
+		line := s.line(n + 1)
+		if len(line) < 2*markEvery {
+			continue
+		}
+		last := 0
+		for at, column := 0, 1; at < len(line); column++ {
+			if at-last >= markEvery {
+				marks = append(marks, mark{s.lines[n] + at, column})
+				last = at
+			}
+			at += characterSize(line[at:])
+		}
+	}
+	return marks
 }
 
 // Pos is the position of a byte offset; offsets outside of the text are moved
@@ -34,6 +65,12 @@ func (s *Source) Pos(offset int) Pos {
 	offset = max(0, min(offset, len(s.Text)))
 	line := sort.SearchInts(s.lines, offset+1) - 1
 	column, at := 1, s.lines[line]
+	if offset-at >= markEvery {
+		marks := s.marks()
+		if i := sort.Search(len(marks), func(i int) bool { return marks[i].offset > offset }); i > 0 && marks[i-1].offset > at {
+			at, column = marks[i-1].offset, marks[i-1].column
+		}
+	}
 	for at < offset {
 		// An offset within a character stands in the character's own column.
 		if at += characterSize(s.Text[at:]); at <= offset {

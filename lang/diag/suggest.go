@@ -7,11 +7,18 @@ import (
 	"github.com/agext/levenshtein"
 )
 
+// maxCandidates is from how many candidates on none is looked for: a hostile
+// file can misspell thousands of names thousands of times.
+const maxCandidates = 1000
+
 // Nearest is the candidate that word was probably meant to be, or "". How far
 // it may lie away grows with the word's length: nothing for two letters, one
-// edit up to four, then one per three letters. Differences in case, "-" for
+// edit up to four, then one per three letters; none of over a thousand. Differences in case, "-" for
 // "_", and a plural s count as nothing.
 func Nearest(word string, candidates []string) string {
+	if len(candidates) > maxCandidates {
+		return ""
+	}
 	for _, c := range candidates {
 		if c != word && Same(word, c) {
 			return c
@@ -58,10 +65,13 @@ func distance(a, b string) int {
 // dashes, underscores, spaces and dots, and letters that look alike.
 func Same(a, b string) bool { return plain(a) == plain(b) }
 
+// separators stand between the words of a name, and count as nothing.
+var separators = strings.NewReplacer("-", "", "_", "", " ", "", ".", "")
+
 // plain is a word without what people mix up most.
 func plain(s string) string {
 	s = strings.ToLower(Latin(s))
-	return strings.NewReplacer("-", "", "_", "", " ", "", ".", "").Replace(s)
+	return separators.Replace(s)
 }
 
 // swapped reports whether a and b differ by one pair of swapped neighbours.

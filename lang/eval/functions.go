@@ -26,7 +26,7 @@ var functions = map[string]function.Function{
 	"length": lengthFunc, "contains": stdlib.ContainsFunc, "keys": stdlib.KeysFunc, "values": stdlib.ValuesFunc,
 	"lookup": stdlib.LookupFunc, "merge": stdlib.MergeFunc, "concat": stdlib.ConcatFunc, "flatten": stdlib.FlattenFunc,
 	"distinct": stdlib.DistinctFunc, "sort": stdlib.SortFunc, "min": stdlib.MinFunc, "max": stdlib.MaxFunc,
-	"sum": sumFunc, "range": stdlib.RangeFunc, "format": formatFunc, "join": stdlib.JoinFunc, "split": stdlib.SplitFunc,
+	"sum": sumFunc, "range": stdlib.RangeFunc, "format": formatFunc, "join": joinFunc, "split": stdlib.SplitFunc,
 	"lower": stdlib.LowerFunc, "upper": stdlib.UpperFunc, "trimspace": stdlib.TrimSpaceFunc, "replace": replaceFunc,
 	"startswith": affix("prefix", strings.HasPrefix), "endswith": affix("suffix", strings.HasSuffix),
 	"substr": stdlib.SubstrFunc, "regex": stdlib.RegexFunc, "jsonencode": stdlib.JSONEncodeFunc, "jsondecode": jsonDecodeFunc,
@@ -123,7 +123,34 @@ var formatFunc = function.New(&function.Spec{
 		if wide.MatchString(args[0].AsString()) {
 			return cty.NilVal, function.NewArgErrorf(0, "widths and precisions end at 999")
 		}
+		longest := 1000
+		for _, a := range args[1:] {
+			longest = max(longest, 16*cost(a))
+		}
+		if n := strings.Count(args[0].AsString(), "%"); n > 1 && n*longest > 16*maxText {
+			return cty.NilVal, errTooLong
+		}
 		return stdlib.FormatFunc.Call(args)
+	},
+})
+
+// errTooLong is a text that has grown beyond what a pipeline can need.
+var errTooLong = errors.New("the result would be over 1 MiB")
+
+// joinFunc joins the elements of lists with a text between.
+var joinFunc = function.New(&function.Spec{
+	Params:   stdlib.JoinFunc.Params(),
+	VarParam: stdlib.JoinFunc.VarParam(),
+	Type:     stdlib.JoinFunc.ReturnTypeForValues,
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		n := 0
+		for _, list := range args[1:] {
+			n += list.LengthInt()
+		}
+		if n*len(args[0].AsString()) > maxText {
+			return cty.NilVal, errTooLong
+		}
+		return stdlib.JoinFunc.Call(args)
 	},
 })
 
@@ -134,15 +161,20 @@ var replaceFunc = function.New(&function.Spec{
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 		str, sub, with := args[0].AsString(), args[1].AsString(), args[2].AsString()
 		if n := strings.Count(str, sub); n*(len(with)+1) > maxText {
-			return cty.NilVal, errors.New("the result would be over 1 MiB")
+			return cty.NilVal, errTooLong
 		}
 		if len(sub) > 1 && strings.HasPrefix(sub, "/") && strings.HasSuffix(sub, "/") {
 			re, err := regexp.Compile(sub[1 : len(sub)-1])
 			if err != nil {
 				return cty.NilVal, function.NewArgErrorf(1, "not a regular expression")
 			}
-			if n := len(re.FindAllStringIndex(str, -1)); n*(len(with)+1) > maxText {
-				return cty.NilVal, errors.New("the result would be over 1 MiB")
+			found, matched := re.FindAllStringIndex(str, -1), 0
+			for _, at := range found {
+				matched += at[1] - at[0]
+			}
+			// Each $ of the replacement may stand for a whole match.
+			if len(found)*(len(with)+1)+matched*strings.Count(with, "$") > maxText {
+				return cty.NilVal, errTooLong
 			}
 			return cty.StringVal(re.ReplaceAllString(str, with)), nil
 		}

@@ -36,16 +36,37 @@ type Scope struct {
 
 	vars, locals map[string]*symbol
 	path         []*symbol
+	// spent are the steps that evaluation has taken; told, that they were too
+	// many.
+	spent int
+	told  bool
+	// callable are the functions with their steps counted.
+	callable map[string]function.Function
 }
 
 // symbol is a variable or a local, evaluated when first asked for.
 type symbol struct {
-	name    string
-	rng     diag.Range
-	state   state
-	used    bool
-	value   cty.Value
-	compute func() cty.Value
+	name  string
+	rng   diag.Range
+	state state
+	used  bool
+	cost  int
+	// known: the value is, once looked at.
+	looked, known bool
+	value         cty.Value
+	compute       func() cty.Value
+}
+
+// isKnown reports whether the value could be computed. It looks through a
+// settled one once.
+func (sym *symbol) isKnown() bool {
+	if sym.state != done {
+		return false
+	}
+	if !sym.looked {
+		sym.looked, sym.known = true, sym.value.IsWhollyKnown()
+	}
+	return sym.known
 }
 
 type state uint8
@@ -171,11 +192,21 @@ func (s *Scope) Eval(e hclsyntax.Expression, use Use) (v cty.Value, ok bool) {
 	if !s.check(e, use) {
 		return cty.DynamicVal, false
 	}
+	if s.told {
+		return cty.DynamicVal, false
+	}
 	ctx, known := s.context(e, use)
 	if !known {
 		return cty.DynamicVal, false
 	}
+	if !s.affordable(e, ctx) {
+		return cty.DynamicVal, false
+	}
 	v, diags := e.Value(ctx)
+	if s.spent > maxSteps {
+		s.exhausted(e)
+		return cty.DynamicVal, false
+	}
 	if diags.HasErrors() {
 		s.evalFailed(e, diags, ctx)
 		return cty.DynamicVal, false
@@ -202,10 +233,10 @@ func (s *Scope) context(e hclsyntax.Expression, use Use) (*hcl.EvalContext, bool
 		switch tr.RootName() {
 		case "var":
 			vars[name] = s.value(s.vars[name])
-			known = known && vars[name].IsWhollyKnown()
+			known = known && s.vars[name].isKnown()
 		case "local":
 			locals[name] = s.value(s.locals[name])
-			known = known && locals[name].IsWhollyKnown()
+			known = known && s.locals[name].isKnown()
 		}
 	}
 	all := map[string]cty.Value{"var": cty.ObjectVal(vars), "local": cty.ObjectVal(locals)}
@@ -215,10 +246,18 @@ func (s *Scope) context(e hclsyntax.Expression, use Use) (*hcl.EvalContext, bool
 
 // functions is the table of what may be called.
 func (s *Scope) functions(use Use) map[string]function.Function {
-	if !use.Env && !use.Hostname {
-		return functions
+	if s.callable == nil {
+		s.callable = map[string]function.Function{}
+		for name, f := range functions {
+			if s.callable[name] = f; name != "try" && name != "can" {
+				s.callable[name] = s.counted(name, f)
+			}
+		}
 	}
-	all := maps.Clone(functions)
+	if !use.Env && !use.Hostname {
+		return s.callable
+	}
+	all := maps.Clone(s.callable)
 	if use.Env {
 		all["env"] = envFunc(s.LookupEnv)
 	}

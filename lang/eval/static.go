@@ -18,6 +18,10 @@ import (
 // work of evaluation.
 const maxFor = 2
 
+// maxTry is how deep try and can may be nested: each level evaluates what is
+// inside twice.
+const maxTry = 4
+
 // check reports every name in an expression that does not exist, before it is
 // evaluated.
 func (s *Scope) check(e hclsyntax.Expression, use Use) bool {
@@ -88,11 +92,11 @@ func (s *Scope) meantSymbol(d *diag.Diagnostic, tr hcl.Traversal, name, root str
 		d.Suggest(otherRoot+"."+name).Edit(s.at(hcl.RangeBetween(tr[0].SourceRange(), tr[1].SourceRange())), otherRoot+"."+name)
 		return
 	}
-	if near := diag.Nearest(name, sortedNames(own)); near != "" {
+	if near := s.nearest(name, own); near != "" {
 		d.Suggest(near).Edit(place, "."+near)
 		return
 	}
-	if near := diag.Nearest(name, sortedNames(other)); near != "" {
+	if near := s.nearest(name, other); near != "" {
 		d.Suggest(otherRoot + "." + near)
 		return
 	}
@@ -101,6 +105,15 @@ func (s *Scope) meantSymbol(d *diag.Diagnostic, tr hcl.Traversal, name, root str
 		return
 	}
 	d.Detail = fmt.Sprintf("Declare it: locals { %s = … }.", name)
+}
+
+// nearest is the symbol that a name was probably meant to be. Among very many,
+// or when nothing more is shown, none is looked for.
+func (s *Scope) nearest(name string, table map[string]*symbol) string {
+	if len(table) > 1000 || s.Report.Full() {
+		return ""
+	}
+	return diag.Nearest(name, sortedNames(table))
 }
 
 // rootAliases are words for var and local that people bring along.
@@ -154,14 +167,21 @@ type callChecker struct {
 	scope *Scope
 	use   Use
 	depth int
+	tries int
 	ok    bool
 }
 
 // Enter implements hclsyntax.Walker.
 func (w *callChecker) Enter(n hclsyntax.Node) hcl.Diagnostics {
-	switch x := n.(type) {
+	switch x := unwatched(n).(type) {
 	case *hclsyntax.FunctionCallExpr:
 		w.ok = w.scope.checkCall(x, w.use) && w.ok
+		if tries(x) {
+			if w.tries++; w.tries == maxTry+1 {
+				w.scope.fail(diag.TooComplex, x, "try and can are nested too deep", "Compute the inner one in a local.")
+				w.ok = false
+			}
+		}
 	case *hclsyntax.ForExpr:
 		if w.depth++; w.depth == maxFor+1 {
 			w.scope.fail(diag.TooComplex, x, "for expressions are nested too deep", "Compute the inner one in a local.")
@@ -173,11 +193,18 @@ func (w *callChecker) Enter(n hclsyntax.Node) hcl.Diagnostics {
 
 // Exit implements hclsyntax.Walker.
 func (w *callChecker) Exit(n hclsyntax.Node) hcl.Diagnostics {
-	if _, isFor := n.(*hclsyntax.ForExpr); isFor {
+	switch x := unwatched(n).(type) {
+	case *hclsyntax.ForExpr:
 		w.depth--
+	case *hclsyntax.FunctionCallExpr:
+		if tries(x) {
+			w.tries--
+		}
 	}
 	return nil
 }
+
+func tries(x *hclsyntax.FunctionCallExpr) bool { return x.Name == "try" || x.Name == "can" }
 
 // functionAliases are names that other languages give to our functions.
 var functionAliases = map[string]string{

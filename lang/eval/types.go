@@ -148,6 +148,7 @@ func (s *Scope) objectType(x *hclsyntax.FunctionCallExpr) (*spec.Type, bool) {
 		return nil, false
 	}
 	t, ok := &spec.Type{Kind: spec.TypeObject}, true
+	seen := map[string]bool{}
 	for _, item := range cons.Items {
 		name, isName := memberName(item.KeyExpr)
 		if !isName {
@@ -155,11 +156,12 @@ func (s *Scope) objectType(x *hclsyntax.FunctionCallExpr) (*spec.Type, bool) {
 			ok = false
 			continue
 		}
-		if t.Attr(name) != nil {
+		if seen[name] {
 			s.fail(diag.DuplicateName, item.KeyExpr, fmt.Sprintf("the member %q is declared twice", name), "Remove one.")
 			ok = false
 			continue
 		}
+		seen[name] = true
 		attr, good := s.member(name, item.ValueExpr)
 		t.Attrs, ok = append(t.Attrs, attr), ok && good
 	}
