@@ -139,6 +139,13 @@ func (c *Comparison) match() {
 // in file order, then those that it lacks.
 func (c *Comparison) Changes() []SubscriptionChange { return c.changes }
 
+// NotRun are the subscriptions that a dry-run leaves out in both versions.
+func (c *Comparison) NotRun() []NotRun {
+	return slices.DeleteFunc(slices.Clone(c.new.notRun), func(n NotRun) bool {
+		return !slices.ContainsFunc(c.old.notRun, func(o NotRun) bool { return o.Subscription.Label == n.Subscription.Label })
+	})
+}
+
 // Streams are the streams whose entries are compared, as the new version
 // declares them.
 func (c *Comparison) Streams() []*spec.Stream {

@@ -21,6 +21,9 @@ type Vars struct {
 	// Values are those of --var, Files those of --var-file.
 	Values map[string]string
 	Files  []string
+	// Elsewhere are variables of another pipeline that is loaded with the same
+	// values: this one need not declare them.
+	Elsewhere []string
 	// Env serves env() and PIPELINE_VAR_name.
 	Env func(string) (string, bool)
 	// Hostname serves hostname().
@@ -35,7 +38,7 @@ func Load(at string, v Vars) (*spec.Pipeline, *diag.Report) {
 
 func (v Vars) options() lang.Options {
 	return lang.Options{
-		Vars: v.Values, VarFiles: v.Files, LookupEnv: v.Env, Hostname: v.Hostname, CheckHandler: new(checker).check,
+		Vars: v.Values, VarFiles: v.Files, Elsewhere: v.Elsewhere, LookupEnv: v.Env, Hostname: v.Hostname, CheckHandler: new(checker).check,
 	}
 }
 

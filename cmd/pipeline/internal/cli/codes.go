@@ -46,6 +46,14 @@ var codeDocs = map[diag.Code]codeDoc{
 		nil, "Entries of the input are for a stream that no enabled subscription reads, so nothing was tried with them.",
 		"Enable a subscription of the stream, or leave the entries out.",
 	},
+	codeNoEntries: {
+		nil, "A stream that dry-run --live reads has no entry in the range, or the sample took none, so nothing was tried with it.",
+		"Check the server and the name of the stream, widen --from and --to, or take a larger --sample.",
+	},
+	"versions_differ": {
+		[]int{exitDifference}, "With --against: an entry comes to something else in the other version, or the versions have not the same subscriptions or streams.",
+		"The lines above say what differs; without a difference the exit code is 0.",
+	},
 	codeNotAvailable: {
 		[]int{exitUsage}, "The file is valid, and this version of the program cannot run what it asks for.",
 		"Do without what the message names, or use a later version.",
@@ -67,8 +75,8 @@ var codeDocs = map[diag.Code]codeDoc{
 		"Correct what the message names. The URL itself is not shown, because it may hold a password.",
 	},
 	"interrupted": {
-		[]int{exitLeft}, "A signal stopped the command before the end of its input.",
-		"The message says how far it came; publish names the last line that was added.",
+		[]int{exitLeft}, "A signal stopped the command before the end of its input, or of the streams.",
+		"The message says how far it came; publish names the last line that was added, dry-run --live the id to go on from.",
 	},
 	"entries_left": {
 		[]int{exitLeft}, "The service stopped before everything in flight was settled. Nothing is lost: what was not settled stays pending.",

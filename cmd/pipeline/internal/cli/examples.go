@@ -17,7 +17,10 @@ var exampleLines = map[string]string{
 	"pipeline dev": "  pipeline dev examples/payments.hcl --input examples/payments.jsonl\n" +
 		"  echo '{\"id\":1,\"account\":\"acct-1\",\"amount_cents\":99}' | pipeline dev examples/payments.hcl --stream payments --input -",
 	"pipeline dry-run": "  pipeline dry-run examples/payments.hcl --input examples/payments.jsonl\n" +
-		"  pipeline dry-run examples/orders --input examples/orders/orders.jsonl --strict --json",
+		"  pipeline dry-run examples/orders --input examples/orders/orders.jsonl --strict --json\n" +
+		"  pipeline dry-run examples/payments.hcl --live --from 24h --sample 1%\n" +
+		"  git worktree add /tmp/released v1.2.0 &&\n" +
+		"    pipeline dry-run examples/payments.hcl --live --count 100000 --against /tmp/released/examples/payments.hcl",
 	"pipeline test": "  pipeline test examples/payments.hcl\n" +
 		"  pipeline test examples/orders --run 'coupon|express' --junit report.xml\n" +
 		"  pipeline test examples/payments.hcl --json | jq -r 'select(.status == \"fail\") | .name'",

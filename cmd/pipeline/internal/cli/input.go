@@ -32,7 +32,7 @@ type inputFile struct {
 	// offset is how many bytes were read.
 	offset atomic.Int64
 	// unread counts entries of streams that nobody reads, when watch is set.
-	watched map[*spec.Stream]bool
+	watched map[string]bool
 	unread  map[*spec.Stream]int64
 	// failed is why reading ended before the end of the file.
 	failed error
@@ -98,11 +98,14 @@ func openFile(cmd *cobra.Command, path string) (*os.File, int64, error) {
 	return file, info.Size(), nil
 }
 
-// watch counts entries of streams that no enabled subscription reads.
-func (f *inputFile) watch(p *spec.Pipeline) {
-	f.watched = map[*spec.Stream]bool{}
-	for _, s := range p.Subscriptions() {
-		f.watched[s.Group.Stream] = true
+// watch counts entries of streams that no enabled subscription reads, in any
+// version of the pipeline.
+func (f *inputFile) watch(versions ...*spec.Pipeline) {
+	f.watched = map[string]bool{}
+	for _, p := range versions {
+		for _, s := range p.Subscriptions() {
+			f.watched[s.Group.Stream.Name] = true
+		}
 	}
 }
 
@@ -129,7 +132,7 @@ func (f *inputFile) next() (line int, s *spec.Stream, fields []broker.Field, ok 
 			continue
 		}
 		f.entries.Add(1)
-		if f.watched != nil && !f.watched[s] {
+		if f.watched != nil && !f.watched[s.Name] {
 			f.unread[s]++
 		}
 		return line, s, fields, true

@@ -12,12 +12,14 @@ import (
 	"pipeline/lang/diag"
 )
 
-// read loads a pipeline with the variables of the command line.
-func (a *app) read(cmd *cobra.Command, path string) (*spec.Pipeline, *diag.Report, error) {
+// read loads a pipeline with the variables of the command line. It need not
+// declare those that another one declares, elsewhere.
+func (a *app) read(cmd *cobra.Command, path string, elsewhere ...string) (*spec.Pipeline, *diag.Report, error) {
 	vars, err := a.variables(cmd)
 	if err != nil {
 		return nil, nil, err
 	}
+	vars.Elsewhere = elsewhere
 	p, report := build.Load(path, vars)
 	if p != nil {
 		if err := supported(p); err != nil {
@@ -57,8 +59,8 @@ func supported(p *spec.Pipeline) error {
 
 // load loads a pipeline that is to be used. Errors are printed in full and end
 // the command; of the rest only warnings, for validate shows everything.
-func (a *app) load(cmd *cobra.Command, path string) (*spec.Pipeline, error) {
-	p, report, err := a.read(cmd, path)
+func (a *app) load(cmd *cobra.Command, path string, elsewhere ...string) (*spec.Pipeline, error) {
+	p, report, err := a.read(cmd, path, elsewhere...)
 	if err != nil {
 		return nil, err
 	}

@@ -61,7 +61,10 @@ func (k *collector) add(d diag.Diagnostic, apply bool) {
 }
 
 // unreachable tells why nothing more could be found out.
-func (k *collector) unreachable(err error) {
+func (k *collector) unreachable(err error) { k.add(Unreachable(err), true) }
+
+// Unreachable is an error of the server, with what to do about it.
+func Unreachable(err error) diag.Diagnostic {
 	code, detail := CodeUnexpected, ""
 	switch {
 	case errors.Is(err, broker.ErrUnavailable):
@@ -73,23 +76,38 @@ func (k *collector) unreachable(err error) {
 	case strings.Contains(err.Error(), "cluster support disabled"):
 		code, detail = CodeNoCluster, "Remove cluster = true from the broker block, or name a server of the cluster."
 	}
-	k.add(diag.Diagnostic{Severity: diag.Error, Code: code, Summary: err.Error(), Detail: detail}, true)
+	return diag.Diagnostic{Severity: diag.Error, Code: code, Summary: err.Error(), Detail: detail}
 }
 
 // wrongType tells of a key that is in the way. A stream that nothing uses may
 // hold what it likes.
 func (k *collector) wrongType(s *Stream, kind string) {
 	s.State, s.Type = Wrong, kind
+	d := WrongType(s.Spec, kind)
+	if len(s.uses) == 0 {
+		d.Severity = diag.Warning
+	}
+	k.add(d, true)
+}
+
+// WrongType is the error of a stream whose key holds something else: kind, in
+// the server's word, where that is known.
+func WrongType(s *spec.Stream, kind string) diag.Diagnostic {
 	holds := "holds no stream"
 	if kind != "" {
 		holds = "holds a " + kind + ", not a stream"
 	}
-	severity := diag.Error
-	if len(s.uses) == 0 {
-		severity = diag.Warning
+	return atPos(s.Pos, diag.Error, CodeWrongType, fmt.Sprintf("the key %s %s", s.Name, holds),
+		"Rename or remove the key, or give the stream another name.")
+}
+
+// Undeclared is the error of a server that is one of a cluster while the file
+// does not say so.
+func Undeclared() diag.Diagnostic {
+	return diag.Diagnostic{
+		Severity: diag.Error, Code: CodeCluster, Summary: "the server is one of a cluster, and the broker block does not say so",
+		Detail: "Set cluster = true in the broker block.",
 	}
-	k.add(atPos(s.Spec.Pos, severity, CodeWrongType, fmt.Sprintf("the key %s %s", s.Spec.Name, holds),
-		"Rename or remove the key, or give the stream another name."), true)
 }
 
 // settings judges how the server is configured.
@@ -99,10 +117,7 @@ func (k *collector) settings() {
 		return
 	}
 	if s.Cluster && !k.pipeline.Broker.Cluster {
-		k.add(diag.Diagnostic{
-			Severity: diag.Error, Code: CodeCluster, Summary: "the server is one of a cluster, and the broker block does not say so",
-			Detail: "Set cluster = true in the broker block.",
-		}, true)
+		k.add(Undeclared(), true)
 	}
 	if what, ok := strings.CutPrefix(s.Eviction, "allkeys-"); ok {
 		k.evicts("maxmemory-policy is allkeys-"+what+": a full server removes streams with all their groups", s.MaxMemory)

@@ -5,6 +5,7 @@ import (
 
 	"pipeline/engine/observe"
 	"pipeline/engine/spec"
+	"pipeline/engine/value"
 )
 
 // DryRun prints what a dry-run finds. Outcome and the others are called from
@@ -13,17 +14,20 @@ type DryRun struct {
 	v     *View
 	lines *lines
 	tally *Tally
+	scrub *scrubber
 	buf   []byte
 }
 
 // DryRun returns the view of a dry-run of p.
 func (v *View) DryRun(p *spec.Pipeline) *DryRun {
-	return &DryRun{v: v, lines: newLines(v.o, p), tally: NewTally(p)}
+	return &DryRun{v: v, lines: newLines(v.o, p), tally: NewTally(p), scrub: newScrubber(p)}
 }
 
-// Outcome prints one outcome.
-func (d *DryRun) Outcome(sub *spec.Subscription, o *observe.Outcome) error {
+// Outcome prints one outcome of an entry with the given body, nil or null where
+// it could not be decoded. What streams declare sensitive is masked.
+func (d *DryRun) Outcome(sub *spec.Subscription, body *value.Value, o *observe.Outcome) error {
 	d.tally.Add(sub, o)
+	o = d.scrub.outcome(o, d.scrub.of(sub.Group.Stream.Name, body, o))
 	if d.v.o.JSON {
 		d.buf = append(appendOutcome(d.buf[:0], sub, o), '}', '\n')
 	} else {
@@ -50,16 +54,17 @@ func (d *DryRun) NotRun(sub *spec.Subscription, reason string) {
 }
 
 // Summary prints the counts at the end.
-func (d *DryRun) Summary(entries int64) {
+func (d *DryRun) Summary(s DrySummary) {
 	if d.v.o.JSON {
 		b := append([]byte(nil), `{"event":"summary","entries":`...)
-		b = strconv.AppendInt(b, entries, 10)
+		b = strconv.AppendInt(b, s.Entries, 10)
 		b = append(b, `,"outcomes":`...)
-		b = d.tally.appendCounts(b)
+		b = s.appendLive(d.tally.appendCounts(b))
 		d.v.write(append(b, '}', '\n'))
 		return
 	}
-	b := []byte("\n" + count(entries, "entry", "entries") + ", each run once and nothing written\n")
+	b := []byte("\n" + count(s.Entries, "entry", "entries") + ", each run once and nothing written" + s.speed() + "\n")
+	b = s.text(b)
 	if d.tally.Any() {
 		b = d.tally.table().append(append(b, '\n'), paint(d.v.o.Color), 0)
 	}

@@ -11,6 +11,10 @@ type Progress struct {
 	// Total is the size of the input in bytes; 0 when it is not known.
 	Total   int64
 	Elapsed time.Duration
+	// About is roughly how many entries there will be; 0 when it is not known.
+	// Then Bytes and Total are shown. At is the time of the last one.
+	About int64
+	At    time.Time
 }
 
 // Progress shows p on the last line of stderr, in place of the one before. It
@@ -20,7 +24,9 @@ func (v *View) Progress(p Progress) {
 		return
 	}
 	text := p.What + " " + count(p.Entries, "entry", "entries")
-	if p.Total > 0 {
+	if p.About > 0 {
+		text += " of about " + number(p.About) + ", " + number(min(100, p.Entries*100/p.About)) + " %, at " + p.At.UTC().Format(time.RFC3339)
+	} else if p.Total > 0 {
 		text += ", " + number(min(100, p.Bytes*100/p.Total)) + " % of " + size(p.Total)
 	} else {
 		text += ", " + size(p.Bytes)

@@ -130,12 +130,12 @@ func TestDryRun(t *testing.T) {
 			d := c.DryRun(p)
 			for i := range outcomes() {
 				sub := p.Subscriptions()[min(i%3, 1)]
-				if err := d.Outcome(sub, &outcomes()[i]); err != nil {
+				if err := d.Outcome(sub, nil, &outcomes()[i]); err != nil {
 					t.Fatal(err)
 				}
 			}
 			d.NotRun(p.Subscriptions()[0], `takes over "pending" entries only`)
-			d.Summary(12)
+			d.Summary(view.DrySummary{Entries: 12})
 			golden(t, "dryrun."+mode, c.text(t))
 		})
 	}
@@ -332,9 +332,11 @@ func TestProgress(t *testing.T) {
 	c := capture(view.Options{ErrTerminal: true})
 	c.Progress(view.Progress{What: "published", Entries: 1500, Bytes: 1 << 19, Total: 1 << 20, Elapsed: time.Second})
 	c.Progress(view.Progress{What: "published", Entries: 3000, Bytes: 2 << 20, Elapsed: 2 * time.Second})
+	c.Progress(view.Progress{What: "tried", Entries: 1000, About: 4000, At: time.UnixMilli(1_700_000_000_000), Elapsed: time.Second})
 	c.Note("done")
 	want := "--- stderr\npublished 1,500 entries, 50 % of 1 MiB, 1,500 a second\r\x1b[K" +
-		"published 3,000 entries, 2 MiB, 1,500 a second\r\x1b[Kdone\n"
+		"published 3,000 entries, 2 MiB, 1,500 a second\r\x1b[K" +
+		"tried 1,000 entries of about 4,000, 25 %, at 2023-11-14T22:13:20Z, 1,000 a second\r\x1b[Kdone\n"
 	if got := c.text(t); got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
@@ -362,7 +364,7 @@ func TestWriteError(t *testing.T) {
 	p := pipeline()
 	v = view.New(view.Options{Out: writer, Err: io.Discard, Width: 80})
 	o := outcomes()[0]
-	if err := v.DryRun(p).Outcome(p.Subscriptions()[0], &o); err == nil {
+	if err := v.DryRun(p).Outcome(p.Subscriptions()[0], nil, &o); err == nil {
 		t.Error("a dry-run goes on although nobody can see it")
 	}
 }
@@ -399,7 +401,7 @@ func BenchmarkDryRunJSON(b *testing.B) {
 	d, all := v.DryRun(p), outcomes()
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := d.Outcome(p.Subscriptions()[0], &all[0]); err != nil {
+		if err := d.Outcome(p.Subscriptions()[0], nil, &all[0]); err != nil {
 			b.Fatal(err)
 		}
 	}
