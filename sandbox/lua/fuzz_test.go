@@ -44,6 +44,15 @@ func FuzzSource(f *testing.F) {
 		s := spec(string(code), "handle")
 		s.Limits = fuzzLimits
 		h, err := Compile(s)
+		found, checkErr := new(Checker).Check(s)
+		if (err == nil) != (checkErr == nil) {
+			t.Errorf("compiling says %v, checking %v", err, checkErr)
+		}
+		for _, f := range found {
+			if f.Line < 1 || f.Line > 1+strings.Count(string(code), "\n") || f.Problem == "" {
+				t.Errorf("finding %+v", f)
+			}
+		}
 		if err != nil {
 			if _, ok := errors.AsType[*sandbox.LoadError](err); !ok {
 				t.Errorf("not a LoadError: %v", err)
