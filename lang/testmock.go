@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -169,7 +170,8 @@ func (b *testBuilder) retry(m *testspec.Mock, x *hclsyntax.FunctionCallExpr, v c
 		}
 		d, err := eval.ParseDuration(text)
 		if err != nil {
-			b.loader.fail(diag.InvalidDuration, eval.Range(b.loader.report, x.Args[0].Range()), "after: "+err.Error(), "Units are us, ms, s, m, h, d and w.")
+			b.loader.fail(diag.InvalidDuration, eval.Range(b.loader.report, x.Args[0].Range()), "after: "+err.Error(), "Units are us, ms, s, m, h, d and w.").
+				Suggest(meantUnit(err))
 			return false
 		}
 		m.After, m.HasAfter = d, true
@@ -178,6 +180,14 @@ func (b *testBuilder) retry(m *testspec.Mock, x *hclsyntax.FunctionCallExpr, v c
 		m.Reason, ok = b.text(x.Args[0], "the reason", reason)
 	}
 	return ok
+}
+
+// meantUnit is what a duration was probably meant to be, or "".
+func meantUnit(err error) string {
+	if unit, ok := errors.AsType[*eval.UnitError](err); ok {
+		return unit.Suggestion
+	}
+	return ""
 }
 
 func (b *testBuilder) reply(r *testspec.MockReply, x *hclsyntax.FunctionCallExpr) bool {

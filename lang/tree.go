@@ -146,7 +146,7 @@ func (l *loader) labels(n *node) bool {
 		return len(want) > 0
 	}
 	if len(got) < len(want) {
-		shape := n.schema.Name + " \"name\" { … }"
+		shape := fmt.Sprintf("%s %q { … }", n.schema.Name, want[0].Name)
 		if allowed := want[0].Allowed; allowed != nil {
 			shape = fmt.Sprintf("%s %q { … }", n.schema.Name, allowed[0])
 		}

@@ -175,6 +175,9 @@ func within(path []string) string {
 // shape is how a block is written.
 func shape(b *schema.Block) string {
 	if len(b.Labels) > 0 {
+		if b.Variant != "" {
+			return fmt.Sprintf("%s %q { … }", b.Name, b.Variant)
+		}
 		if b.Labels[0].Allowed != nil {
 			return fmt.Sprintf("%s %q { … }", b.Name, b.Labels[0].Allowed[0])
 		}

@@ -82,6 +82,12 @@ func identifier(s string) string {
 
 // sample is a value that an argument could have.
 func sample(a *schema.Arg) string {
+	if a.Kind == schema.String && a.Allowed != nil {
+		return strconv.Quote(a.Allowed[0])
+	}
+	if a.Kind == schema.Condition {
+		return a.Example
+	}
 	switch a.Kind {
 	case schema.Reference:
 		return a.Target + ".name"
@@ -91,7 +97,7 @@ func sample(a *schema.Arg) string {
 		return strconv.Quote("16MiB")
 	case schema.Integer, schema.Number:
 		return "1"
-	case schema.Bool, schema.Condition:
+	case schema.Bool:
 		return "true"
 	case schema.Strings:
 		return "[\"…\"]"

@@ -136,8 +136,11 @@ func (s *Scope) unknownRoot(e hclsyntax.Expression, tr hcl.Traversal, use Use) {
 		s.failAt(diag.UnknownReference, rng, fmt.Sprintf("the local %q needs local. before its name", root), "").
 			Suggest("local."+root).Edit(s.at(rng), "local."+root)
 	case s.BlockNames[root] != nil:
-		s.failAt(diag.ExpressionNotAllowed, tr.SourceRange(), fmt.Sprintf("%s is a block, not a value", A(root)),
-			"Here a value is needed: a constant, var.name or local.name.")
+		detail := "Here a value is needed: a constant, var.name or local.name."
+		if _, asserts := use.Extra["subscription"]; asserts {
+			detail = "Asserts read subscription.NAME, stream.NAME and group.NAME: what was done, what is there, what is pending."
+		}
+		s.failAt(diag.ExpressionNotAllowed, tr.SourceRange(), fmt.Sprintf("%s is a block, not a value", A(root)), detail)
 	case root == "each" && s.Tests:
 		s.failAt(diag.UnknownReference, rng, `there is nothing called "each"`, "It exists in a test with for_each, for each of its values.")
 	case root == "entry" && s.Tests:

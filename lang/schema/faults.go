@@ -22,8 +22,8 @@ func faultBlocks() []*Block {
   at = "before_ack"
 }`, faultInArg, &Arg{
 			Name: "at", Kind: String, Required: true, Allowed: []string{"before_run", "after_run", "before_ack", "after_ack"}, Synonyms: []string{"point", "when", "on", "moment", "stage"}, Example: `"before_ack"`,
-			Why: "`before_run`: delivered, the handler not called; `after_run`: the handler has returned; `before_ack`: the outcome is about to be written; `after_ack`: it is written, and the worker did not learn of it",
-			Doc: "The point at which the worker dies.", Since: since,
+			Why: "what is left behind depends on it",
+			Doc: "When the worker dies. `before_run`: the entry was delivered, its handler not called. `after_run`: the handler has returned. `before_ack`: the outcome is about to be written. `after_ack`: it is written, and the worker did not learn of it.", Since: since,
 		}, faultNthArg),
 		faultBlock("slow", "A handler takes its time before it does its work. From its time limit on the call fails, as in production.", `fault "slow" {
   in  = subscription.post_payment

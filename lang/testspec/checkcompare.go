@@ -30,6 +30,10 @@ var results = map[string]*Shape{
 func (c *Checker) call(x *hclsyntax.FunctionCallExpr) known {
 	args := make([]known, len(x.Args))
 	constant := true
+	if x.Name == "try" || x.Name == "can" {
+		c.lenient++
+		defer func() { c.lenient-- }()
+	}
 	for i, arg := range x.Args {
 		args[i] = c.of(arg)
 		constant = constant && args[i].isConstant()

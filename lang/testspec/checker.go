@@ -25,8 +25,10 @@ type Checker struct {
 	late   *eval.Late
 	locals map[string]known
 	items  map[*hclsyntax.AnonSymbolExpr]known
-	states int
-	bad    bool
+	// states counts the paths into the state, lenient the calls around that ask
+	// whether there is something.
+	states, lenient int
+	bad             bool
 }
 
 // known is what is known of a part of a condition without running.
@@ -37,7 +39,9 @@ type known struct {
 	value cty.Value
 	// body is the declared type of the bodies in it.
 	body *spec.Type
-	// at says in words what it is: calls[*].deliveries.
+	// inBody: it is a body, or a part of one.
+	inBody bool
+	// text is how it is written: calls[*].deliveries.
 	text string
 }
 
@@ -45,7 +49,7 @@ func (k known) isConstant() bool { return k.value != cty.NilVal }
 
 // Condition checks one condition; false when it cannot be evaluated.
 func (c *Checker) Condition(late *eval.Late) bool {
-	c.late, c.locals, c.items, c.states, c.bad = late, map[string]known{}, map[*hclsyntax.AnonSymbolExpr]known{}, 0, false
+	c.late, c.locals, c.items, c.states, c.lenient, c.bad = late, map[string]known{}, map[*hclsyntax.AnonSymbolExpr]known{}, 0, 0, false
 	k := c.of(late.Expr)
 	if c.bad {
 		return false
@@ -58,8 +62,6 @@ func (c *Checker) Condition(late *eval.Late) bool {
 	return !c.bad
 }
 
-// Paths checks the paths of a condition that cannot be evaluated for another
-// reason, which was reported.
 func (c *Checker) fail(code diag.Code, n hclsyntax.Node, summary, detail string) *diag.Diagnostic {
 	return c.failAt(code, n.Range(), summary, detail)
 }
@@ -214,7 +216,7 @@ func describe(s *Shape) string {
 // resolved is a shape with the declared type of a body in its place.
 func resolved(k known) known {
 	if k.shape != nil && k.shape.Kind == KindBody {
-		k.shape = typeShape(k.body)
+		k.shape, k.inBody = typeShape(k.body), true
 	}
 	return k
 }

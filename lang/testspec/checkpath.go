@@ -2,6 +2,7 @@ package testspec
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -22,7 +23,7 @@ func (c *Checker) traversal(x *hclsyntax.ScopeTraversalExpr) known {
 	}
 	root := rootOf(tr.RootName())
 	if root == nil {
-		return c.constantOr(x, known{text: c.text(x)})
+		return c.constantPath(x)
 	}
 	c.states++
 	if len(tr) == 1 {
@@ -42,6 +43,54 @@ func (c *Checker) traversal(x *hclsyntax.ScopeTraversalExpr) known {
 	}
 	where := root.Name + "." + label
 	return c.steps(known{shape: root.Shape, body: c.Bodies[where], text: where}, tr[2:])
+}
+
+// constantPath is a path into a local, a variable or each.
+func (c *Checker) constantPath(x *hclsyntax.ScopeTraversalExpr) known {
+	tr := x.Traversal
+	start := min(2, len(tr))
+	v, problem := c.late.Value(&hclsyntax.ScopeTraversalExpr{Traversal: tr[:start], SrcRange: x.SrcRange}, nil)
+	if problem != nil {
+		return known{text: c.text(x)}
+	}
+	k := known{shape: shapeOf(v), value: v, text: pathText(tr[:start])}
+	for i, step := range tr[start:] {
+		next, why := follow(k.value, step)
+		if why != "" {
+			if c.lenient == 0 {
+				c.noConstantMember(k, step, pathText(tr[:start+i])+" "+why)
+			}
+			return known{}
+		}
+		k = known{shape: shapeOf(next), value: next, text: k.text + pathText(hcl.Traversal{step})}
+	}
+	return k
+}
+
+// noConstantMember reports a step that a constant does not have.
+func (c *Checker) noConstantMember(k known, step hcl.Traverser, summary string) {
+	summary, rest, _ := strings.Cut(summary, "; ")
+	d := c.failAt(diag.UnknownField, step.SourceRange(), summary, "")
+	name, isName := stepName(hcl.Traversal{step}, 0)
+	if !isName || k.value.IsNull() || !isObject(k.value) {
+		return
+	}
+	near := diag.Nearest(name, slices.Sorted(maps.Keys(k.value.AsValueMap())))
+	if near == "" {
+		d.Detail = upperFirst(rest) + "."
+		return
+	}
+	d.Suggest(near)
+	if _, isAttr := step.(hcl.TraverseAttr); isAttr {
+		d.Edit(eval.Range(c.Report, step.SourceRange()), "."+near)
+	}
+}
+
+func upperFirst(s string) string {
+	if s == "" {
+		return ""
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
 }
 
 // noBlock reports a label that no block of the pipeline has.
@@ -99,11 +148,13 @@ func (c *Checker) step(k known, step hcl.Traverser) (known, bool) {
 			return known{shape: k.shape.Elem, text: text}, true
 		}
 		if f := k.shape.field(name); f != nil {
-			return known{shape: f, body: k.body, text: text}, true
+			return known{shape: f, body: k.body, inBody: k.inBody, text: text}, true
 		}
-		c.noMember(k, name, step)
+		if c.lenient == 0 || !k.inBody {
+			c.noMember(k, name, step)
+		}
 	case k.shape.Kind == KindList && !isName:
-		return known{shape: k.shape.Elem, body: k.body, text: text}, true
+		return known{shape: k.shape.Elem, body: k.body, inBody: k.inBody, text: text}, true
 	case k.shape.Kind == KindList:
 		c.memberOfList(k, name, step)
 	default:
@@ -143,7 +194,7 @@ func (c *Checker) noMember(k known, name string, step hcl.Traverser) {
 	default:
 		d.Detail = "It has " + strings.Join(names, ", ") + "."
 	}
-	if k.body != nil && !strings.HasPrefix(k.text, "group.") {
+	if k.inBody {
 		d.Detail = strings.TrimSpace(d.Detail + " What the stream's entry does not declare is read by lookup(…).")
 	}
 }
@@ -151,7 +202,7 @@ func (c *Checker) noMember(k known, name string, step hcl.Traverser) {
 // memberOfList reports a member of a list, of which its elements are meant.
 func (c *Checker) memberOfList(k known, name string, step hcl.Traverser) {
 	d := c.failAt(diag.UnknownField, step.SourceRange(), fmt.Sprintf("%s is a list, it has no member %q", k.text, name), "Its elements are chosen by a number, [0], or all of them by [*].")
-	elem := resolved(known{shape: k.shape.Elem, body: k.body})
+	elem := resolved(known{shape: k.shape.Elem, body: k.body, inBody: k.inBody})
 	if elem.shape != nil && elem.shape.field(name) != nil {
 		at := eval.Range(c.Report, step.SourceRange())
 		d.Suggest("[*]."+name).Edit(at, "[*]."+name)
@@ -180,7 +231,7 @@ func (c *Checker) index(x *hclsyntax.IndexExpr) known {
 	}
 	switch k.shape.Kind {
 	case KindList:
-		return resolved(known{shape: k.shape.Elem, body: k.body, text: k.text + "[…]"})
+		return resolved(known{shape: k.shape.Elem, body: k.body, inBody: k.inBody, text: k.text + "[…]"})
 	case KindTexts:
 		return known{shape: stringShape}
 	case KindObject:
@@ -212,13 +263,13 @@ func (c *Checker) splat(x *hclsyntax.SplatExpr) known {
 		c.fail(diag.TypeMismatch, x.Source, fmt.Sprintf("%s is %s, not a list", source.text, eval.A(describe(source.shape))), "[*] takes all elements of a list.")
 		return known{}
 	}
-	elem := known{body: source.body, text: source.text + "[*]"}
+	elem := known{body: source.body, inBody: source.inBody, text: source.text + "[*]"}
 	if source.shape != nil {
 		elem.shape = source.shape.Elem
 	}
 	c.items[x.Item] = resolved(elem)
 	each := c.of(x.Each)
-	return known{shape: listOf(orAny(each.shape)), body: each.body, text: c.text(x)}
+	return known{shape: listOf(orAny(each.shape)), body: each.body, inBody: each.inBody, text: c.text(x)}
 }
 
 func orAny(s *Shape) *Shape {
@@ -231,7 +282,7 @@ func orAny(s *Shape) *Shape {
 // forExpr is [for c in calls : c.id].
 func (c *Checker) forExpr(x *hclsyntax.ForExpr) known {
 	source := resolved(c.of(x.CollExpr))
-	elem := known{body: source.body, text: source.text + "[…]"}
+	elem := known{body: source.body, inBody: source.inBody, text: source.text + "[…]"}
 	if source.shape != nil && source.shape.Kind == KindList {
 		elem.shape = source.shape.Elem
 	}
@@ -248,7 +299,7 @@ func (c *Checker) forExpr(x *hclsyntax.ForExpr) known {
 	if x.KeyExpr != nil {
 		return known{shape: &Shape{Kind: KindObject, Elem: anyShape}, text: c.text(x)}
 	}
-	return known{shape: listOf(orAny(value.shape)), body: value.body, text: c.text(x)}
+	return known{shape: listOf(orAny(value.shape)), body: value.body, inBody: value.inBody, text: c.text(x)}
 }
 
 // bind gives a name a meaning until undo is called.

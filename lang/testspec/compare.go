@@ -161,7 +161,8 @@ func differItems(path string, a, b []cty.Value) *Difference {
 }
 
 func differMembers(path string, a, b map[string]cty.Value) *Difference {
-	names := maps.Clone(a)
+	names := map[string]cty.Value{}
+	maps.Copy(names, a)
 	maps.Copy(names, b)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		at := value.MemberPath(name, "")

@@ -1,6 +1,7 @@
 package testspec
 
 import (
+	"math/big"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -176,6 +177,9 @@ func ToBody(v cty.Value) value.Value {
 	case ty == cty.String:
 		return value.NewString(v.AsString())
 	case ty == cty.Number:
+		if n, accuracy := v.AsBigFloat().Int64(); accuracy == big.Exact {
+			return value.FromInt(n)
+		}
 		return value.NewNumber(eval.Number(v))
 	case ty.IsObjectType() || ty.IsMapType():
 		var out []value.Value

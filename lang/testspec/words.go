@@ -150,7 +150,7 @@ func (c *check) words(e hclsyntax.Expression, problem *diag.Diagnostic) string {
 		}
 	}
 	text := problem.Summary
-	if src := oneLine(c.sourceOf(problem.Range)); src != "" {
+	if src := oneLine(c.sourceOf(problem.Range)); src != "" && problem.Code != diag.FunctionFailed {
 		text = src + ": " + text
 	}
 	if detail := strings.TrimSuffix(oneLine(problem.Detail), "."); detail != "" {
