@@ -30,6 +30,7 @@ func (s *Scope) Late(e hclsyntax.Expression, use Use) (l *Late, ok bool) {
 	if !known {
 		return nil, false
 	}
+	_ = hclsyntax.Walk(e, loopMeter{}) // finds nothing to report
 	return &Late{Expr: e, values: ctx.Variables, source: s.Report.Source(e.Range().Filename)}, true
 }
 
@@ -37,14 +38,18 @@ func (s *Scope) Late(e hclsyntax.Expression, use Use) (l *Late, ok bool) {
 // that had none. Where it has no value, the problem says why.
 func (l *Late) Value(e hclsyntax.Expression, roots map[string]cty.Value) (v cty.Value, problem *diag.Diagnostic) {
 	run := &Scope{Report: &diag.Report{}}
+	steps := &budget{left: maxSteps}
 	if l.source != nil {
 		run.Report.AddSource(l.source)
 	}
 	all := maps.Clone(l.values)
 	maps.Copy(all, roots)
-	ctx := &hcl.EvalContext{Variables: all, Functions: functions}
+	all[budgetName] = cty.CapsuleVal(budgetType, steps)
+	ctx := &hcl.EvalContext{Variables: all, Functions: run.functions(Use{})}
 	v, diags := e.Value(ctx)
-	if diags.HasErrors() {
+	if steps.left < 0 || run.spent > maxSteps {
+		run.fail(diag.TooComplex, e, "evaluating this takes too long", "Make the lists shorter.")
+	} else if diags.HasErrors() {
 		run.evalFailed(e, diags, ctx)
 	} else if v.IsWhollyKnown() && run.bounded(e, v) {
 		return v, nil

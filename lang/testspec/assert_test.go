@@ -259,6 +259,22 @@ func TestSecretsStayHidden(t *testing.T) {
 	}
 }
 
+// TestEndlessConditions: a condition that would not end does not hold.
+func TestEndlessConditions(t *testing.T) {
+	for name, condition := range map[string]string{
+		"loops":     `length([for a in range(1024) : [for b in range(1024) : a + b + length(subscription.bill_order.calls)]]) == 1`,
+		"functions": `length(distinct([for a in range(1024) : [a, distinct(concat(range(1024), range(1024), subscription.bill_order.outcomes))]])) == 1`,
+	} {
+		for range 2 { // the second time the expression is prepared already
+			begin := time.Now()
+			r := assert(t, condition).Check(seen(t))
+			if took := time.Since(begin); r.Passed || !strings.Contains(r.Problem, "takes too long") || took > 20*time.Second {
+				t.Errorf("%s: %q after %s", name, r.Problem, took)
+			}
+		}
+	}
+}
+
 // TestNothingSeen: without any state every block is empty.
 func TestNothingSeen(t *testing.T) {
 	for _, s := range []*testspec.State{nil, {}} {

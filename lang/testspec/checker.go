@@ -79,7 +79,7 @@ func (c *Checker) text(n hclsyntax.Node) string { return oneLine(c.late.Text(n))
 
 // of is what is known of an expression. It reports what cannot be.
 func (c *Checker) of(e hclsyntax.Expression) known {
-	switch x := e.(type) {
+	switch x := eval.Unmetered(e).(type) {
 	case *hclsyntax.ParenthesesExpr:
 		return c.of(x.Expression)
 	case *hclsyntax.TemplateWrapExpr:
