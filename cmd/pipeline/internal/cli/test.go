@@ -60,6 +60,10 @@ func (a *app) test(cmd *cobra.Command, path string, flags testFlags) error {
 		return said(exitUsage)
 	}
 	a.view.Warnings(report)
+	// What a look at the scripts finds often is why a test fails. What else is
+	// wrong with the pipeline was reported where a test needs it.
+	_, own := build.Load(suite.Pipeline, vars)
+	a.view.Warnings(own)
 	tests := selected(suite.Tests, only)
 	if len(tests) == 0 {
 		return fail(exitUsage, "no_test_matches", "no test has a name that --run "+flags.run+" matches; there are "+
@@ -154,12 +158,13 @@ func (t *testRun) run(ctx context.Context, tests []*testspec.Test, junit string)
 	defer stop()
 	var results []*testrun.Result
 	var sum testrun.Summary
+	out := t.a.view.Tests()
 	for r := range testrun.Run(ctx, tests, testrun.Options{Parallel: t.parallel, Clock: t.a.clock}) {
 		results = append(results, r)
 		sum.Add(r)
-		t.a.view.Test(r)
+		out.Result(r)
 	}
-	t.a.view.Tests(sum, t.unselected)
+	out.Summary(sum, t.unselected)
 	if err := t.report(junit, results); err != nil {
 		return err
 	}

@@ -56,7 +56,10 @@ func Handler(name string, p *spec.Pipeline) ([]File, Paste, error) {
 
 // HandlerSteps are what to do with a new handler.
 func HandlerSteps(directory string) []Step {
-	return []Step{{"pipeline validate " + quoted(directory), "check it, once the blocks stand in the file"}}
+	return []Step{
+		{"pipeline validate " + quoted(directory), "check it, once the blocks stand in the file"},
+		{"pipeline test " + quoted(directory), "run its test, and those that were there"},
+	}
 }
 
 // taken is the kind of block that has the name, or "".

@@ -24,6 +24,7 @@ func PipelineSteps(directory, name string) []Step {
 	path, input := quoted(directory), quoted(filepath.Join(directory, name+".jsonl"))
 	return []Step{
 		{"pipeline validate " + path, "check it"},
+		{"pipeline test " + path, "run its tests, without a server"},
 		{"pipeline dev " + path + " --input " + input, "run it on these entries, without a server"},
 		{"pipeline dry-run " + path + " --input " + input, "see what each handler would do, once"},
 		{"pipeline plan " + path, "see what it would create on the server of REDIS_URL"},

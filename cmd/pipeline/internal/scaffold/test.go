@@ -27,7 +27,10 @@ func Test(name string, p *spec.Pipeline) ([]File, error) {
 
 // TestSteps are what to do with a new test.
 func TestSteps(directory, name string) []Step {
-	return []Step{{"pipeline fmt " + quoted(filepath.Join(directory, name+"_test.hcl")), "lay it out, once the asserts say what you expect"}}
+	return []Step{
+		{"pipeline test " + quoted(directory), "run it; then let its asserts say what you expect"},
+		{"pipeline fmt " + quoted(filepath.Join(directory, name+"_test.hcl")), "lay it out"},
+	}
 }
 
 // subject is what a case is about.
@@ -38,13 +41,18 @@ type subject struct {
 
 // testFile is the file of a test; what is tested is called by a name.
 func testFile(name, of string, subjects []subject) File {
-	type testCase struct{ Subscription, Stream, Entry string }
+	type testCase struct{ Name, Subscription, Stream, Entry string }
 	data := struct {
 		Of    string
 		Cases []testCase
 	}{Of: of}
 	for _, s := range subjects {
-		data.Cases = append(data.Cases, testCase{s.subscription, s.stream.Label, body(s.stream, 6)})
+		// Names of tests are unique in the pipeline, and so is that of the file.
+		label := s.subscription + " takes an entry"
+		if name != s.subscription {
+			label = name + ": " + label
+		}
+		data.Cases = append(data.Cases, testCase{label, s.subscription, s.stream.Label, body(s.stream, 6)})
 	}
 	return File{name + "_test.hcl", laidOut(render("test.hcl", data))}
 }

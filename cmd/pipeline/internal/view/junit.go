@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"pipeline/cmd/pipeline/internal/testrun"
 )
@@ -39,7 +40,7 @@ type (
 	junitProblem struct {
 		Message string `xml:"message,attr"`
 		Type    string `xml:"type,attr,omitempty"`
-		Text    string `xml:",chardata"`
+		Text    string `xml:",cdata"`
 	}
 	junitCounts struct {
 		Tests    int    `xml:"tests,attr"`
@@ -82,7 +83,7 @@ func (s *junitSuites) suite(file string) *junitSuite {
 func (s *junitSuite) test(r *testrun.Result) {
 	s.add(r)
 	c := junitCase{Name: r.Test.Name, ClassName: s.Name, File: r.Test.Pos.File, Line: r.Test.Pos.Line, Time: seconds(r.Took)}
-	text := "\n" + string(appendTestDetails(nil, false, r))
+	text := "\n" + strings.Map(inXML, string(appendTestDetails(nil, false, r)))
 	switch r.Status {
 	case testrun.Fail:
 		c.Failure = &junitProblem{Message: headline(r), Type: "assert", Text: text}
@@ -93,6 +94,15 @@ func (s *junitSuite) test(r *testrun.Result) {
 	case testrun.Pass:
 	}
 	s.Cases = append(s.Cases, c)
+}
+
+// inXML replaces what no XML file may hold. What moves a terminal's cursor is
+// replaced already.
+func inXML(r rune) rune {
+	if r == 0xfffe || r == 0xffff {
+		return utf8.RuneError
+	}
+	return r
 }
 
 // headline is what a failure is in one line.

@@ -6,15 +6,26 @@ import (
 	"pipeline/cmd/pipeline/internal/testrun"
 )
 
-// Test prints the result of a test: a line, and below it what there is to say
-// about one that did not pass. Nothing of it depends on the machine, so that two
-// runs can be compared.
-func (v *View) Test(r *testrun.Result) {
-	if v.o.JSON {
-		v.testJSON(r)
+// Tests prints the results of tests. Nothing of it depends on the machine, so
+// that two runs can be compared. It is used by one goroutine.
+type Tests struct {
+	v *View
+	// apart: an empty line was printed last.
+	apart bool
+}
+
+// Tests returns the view of a run of tests.
+func (v *View) Tests() *Tests { return &Tests{v: v} }
+
+// Result prints the result of a test: a line, and below it what there is to say
+// about one that did not pass.
+func (t *Tests) Result(r *testrun.Result) {
+	if t.v.o.JSON {
+		t.v.testJSON(r)
 		return
 	}
-	v.write(appendTest(nil, paint(v.o.Color), r))
+	t.v.write(appendTest(nil, paint(t.v.o.Color), r))
+	t.apart = r.Status == testrun.Fail || r.Status == testrun.Error
 }
 
 // statusStyles are the colours of statuses.
@@ -95,11 +106,11 @@ func appendLines(b []byte, lines []string) []byte {
 	return b
 }
 
-// Tests prints the counts at the end. Unselected is how many tests --run has
+// Summary prints the counts at the end. Unselected is how many tests --run has
 // left out.
-func (v *View) Tests(s testrun.Summary, unselected int) {
-	if v.o.JSON {
-		v.event(struct {
+func (t *Tests) Summary(s testrun.Summary, unselected int) {
+	if t.v.o.JSON {
+		t.v.event(struct {
 			Event      string `json:"event"`
 			Tests      int    `json:"tests"`
 			Passed     int    `json:"passed"`
@@ -110,7 +121,11 @@ func (v *View) Tests(s testrun.Summary, unselected int) {
 		}{"summary", s.Tests, s.Passed, s.Failed, s.Errors, s.Skipped, unselected})
 		return
 	}
-	v.write([]byte("\n" + testCounts(paint(v.o.Color), s, unselected) + "\n"))
+	text := testCounts(paint(t.v.o.Color), s, unselected) + "\n"
+	if !t.apart {
+		text = "\n" + text
+	}
+	t.v.write([]byte(text))
 }
 
 func testCounts(p paint, s testrun.Summary, unselected int) string {

@@ -94,28 +94,29 @@ func (v *View) deliveryJSON(r *testrun.Result, d *testrun.Delivery) {
 		replies = append(replies, sentJSON{d.Replies[i].Stream, bodyJSON(&d.Replies[i].Body), d.Replies[i].Key})
 	}
 	v.event(struct {
-		Event        string     `json:"event"`
-		Test         string     `json:"test"`
-		AtMS         int64      `json:"at_ms"`
-		Subscription string     `json:"subscription"`
-		Worker       string     `json:"worker"`
-		Consumer     string     `json:"consumer"`
-		ID           string     `json:"id"`
-		Key          string     `json:"key"`
-		Deliveries   int64      `json:"deliveries"`
-		Attempt      int        `json:"attempt"`
-		Outcome      string     `json:"outcome"`
-		Dead         bool       `json:"dead"`
-		AfterMS      *int64     `json:"after_ms,omitempty"`
-		Reason       string     `json:"reason"`
-		Error        string     `json:"error"`
-		Kind         string     `json:"kind"`
-		Said         string     `json:"said"`
-		Replies      []sentJSON `json:"replies"`
-		Logs         []logJSON  `json:"logs"`
+		Event        string          `json:"event"`
+		Test         string          `json:"test"`
+		AtMS         int64           `json:"at_ms"`
+		Subscription string          `json:"subscription"`
+		Worker       string          `json:"worker"`
+		Consumer     string          `json:"consumer"`
+		ID           string          `json:"id"`
+		Entry        json.RawMessage `json:"entry"`
+		Key          string          `json:"key"`
+		Deliveries   int64           `json:"deliveries"`
+		Attempt      int             `json:"attempt"`
+		Outcome      string          `json:"outcome"`
+		Dead         bool            `json:"dead"`
+		AfterMS      *int64          `json:"after_ms,omitempty"`
+		Reason       string          `json:"reason"`
+		Error        string          `json:"error"`
+		Kind         string          `json:"kind"`
+		Said         string          `json:"said"`
+		Replies      []sentJSON      `json:"replies"`
+		Logs         []logJSON       `json:"logs"`
 	}{
-		"delivery", r.Test.Name, d.At.Milliseconds(), d.Subscription.Label, d.Worker, d.Consumer, d.ID, d.Key, d.Deliveries,
-		d.Attempt, d.Outcome, d.Dead, millis(d.After, d.HasAfter), d.Reason, d.Error, d.Kind, d.Said, replies, logsJSON(d.Logs),
+		"delivery", r.Test.Name, d.At.Milliseconds(), d.Subscription.Label, d.Worker, d.Consumer, d.ID, bodyJSON(&d.Entry), d.Key,
+		d.Deliveries, d.Attempt, d.Outcome, d.Dead, millis(d.After, d.HasAfter), d.Reason, d.Error, d.Kind, d.Said, replies, logsJSON(d.Logs),
 	})
 }
 

@@ -20,6 +20,7 @@ const mostRows = 40
 // what else happened, and what is pending.
 func appendTrace(b []byte, p paint, t *testrun.Trace) []byte {
 	b = appendDeliveries(b, p, t)
+	b = appendDelivered(b, p, t)
 	b = appendTestLogs(b, p, t)
 	if len(t.Events) > 0 {
 		events := &table{head: []string{"events at", "", ""}, right: map[int]bool{}}
@@ -35,11 +36,11 @@ func appendTrace(b []byte, p paint, t *testrun.Trace) []byte {
 	if len(t.Pending) == 0 {
 		return b
 	}
-	pending := &table{head: []string{"pending in", "id", "consumer", "deliveries", "idle", ""}, right: map[int]bool{3: true, 4: true}}
+	pending := &table{head: []string{"pending at " + Duration(t.Elapsed), "id", "consumer", "deliveries", "idle", ""}, right: map[int]bool{3: true, 4: true}}
 	for i := range t.Pending {
 		e := &t.Pending[i]
 		pending.row(cell{e.Group.Label, plain}, cell{e.ID, dim}, cell{e.Consumer, plain},
-			cell{strconv.FormatInt(e.Deliveries, 10), plain}, cell{Duration(e.Idle), plain}, cell{pendingDetail(e), plain})
+			cell{strconv.FormatInt(e.Deliveries, 10), plain}, cell{Duration(e.Idle), plain}, cell{pendingDetail(t, e), plain})
 	}
 	return appendPart(b, p, pending)
 }
@@ -47,7 +48,7 @@ func appendTrace(b []byte, p paint, t *testrun.Trace) []byte {
 func appendDeliveries(b []byte, p paint, t *testrun.Trace) []byte {
 	if len(t.Deliveries) == 0 {
 		b = appendSpaces(b, testIndent)
-		text := "nothing was delivered"
+		text := "nothing was delivered in " + Duration(t.Elapsed)
 		if t.Hidden > 0 {
 			text += ", but for " + count(int64(t.Hidden), "delivery", "deliveries") + " to other subscriptions"
 		}
@@ -56,6 +57,7 @@ func appendDeliveries(b []byte, p paint, t *testrun.Trace) []byte {
 	rows := &table{
 		head: []string{"delivered at", "worker", "subscription", "id", "key", "deliveries", "outcome", ""}, right: map[int]bool{5: true},
 	}
+	told := map[string]bool{}
 	for i := range t.Deliveries {
 		d := &t.Deliveries[i]
 		worker := ""
@@ -65,7 +67,7 @@ func appendDeliveries(b []byte, p paint, t *testrun.Trace) []byte {
 		outcome := observe.Result(d.Outcome)
 		rows.row(cell{Duration(d.At), plain}, cell{worker, dim}, cell{d.Subscription.Label, plain}, cell{d.ID, dim},
 			cell{fit(clean(d.Key), maxKeyWidth), plain}, cell{strconv.FormatInt(d.Deliveries, 10), plain},
-			cell{d.Outcome, resultStyle(outcome)}, cell{deliveryDetail(d), plain})
+			cell{d.Outcome, resultStyle(outcome)}, cell{deliveryDetail(d, told), plain})
 	}
 	b = appendPart(b, p, rows)
 	if t.Hidden > 0 {
@@ -99,8 +101,28 @@ func appendPart(b []byte, p paint, t *table) []byte {
 	return b
 }
 
-// deliveryDetail says what there is to say beside an outcome.
-func deliveryDetail(d *testrun.Delivery) string {
+// appendDelivered shows the entries, each once however often it was delivered.
+func appendDelivered(b []byte, p paint, t *testrun.Trace) []byte {
+	entries := &table{head: []string{"entries of", "id", ""}, right: map[int]bool{}}
+	seen := map[string]bool{}
+	for i := range t.Deliveries {
+		d := &t.Deliveries[i]
+		stream := d.Subscription.Group.Stream.Label
+		if seen[stream+d.ID] || !d.Decoded {
+			continue
+		}
+		seen[stream+d.ID] = true
+		entries.row(cell{stream, plain}, cell{d.ID, dim}, cell{bodyText(&d.Entry), plain})
+	}
+	if len(entries.rows) == 0 {
+		return b
+	}
+	return appendPart(b, p, entries)
+}
+
+// deliveryDetail says what there is to say beside an outcome. An error that was
+// told in a row above is not repeated.
+func deliveryDetail(d *testrun.Delivery, told map[string]bool) string {
 	var parts []string
 	if d.Attempt > 1 {
 		parts = append(parts, "attempt "+strconv.Itoa(d.Attempt)+" of "+strconv.Itoa(d.Subscription.Retry.MaxAttempts))
@@ -108,17 +130,18 @@ func deliveryDetail(d *testrun.Delivery) string {
 	if d.Elapsed > 0 {
 		parts = append(parts, "took "+Duration(d.Elapsed))
 	}
-	if fate := deliveryFate(d); fate != "" {
+	if fate := deliveryFate(d, told); fate != "" {
 		parts = append(parts, fate)
 	}
 	return strings.Join(parts, ", ")
 }
 
-func deliveryFate(d *testrun.Delivery) string {
-	why := d.Error
-	if why == "" {
-		why = d.Reason
+func deliveryFate(d *testrun.Delivery, told map[string]bool) string {
+	why := deliveryWhy(d)
+	if d.Error != "" && told[why] {
+		why = "the same error"
 	}
+	told[why] = true
 	switch result := observe.Result(d.Outcome); {
 	case result == harness.Crashed && d.Said == "":
 		return "the worker died before the handler returned"
@@ -145,6 +168,15 @@ func deliveryFate(d *testrun.Delivery) string {
 	return why
 }
 
+// deliveryWhy is the error, without the id that the row shows, or the handler's
+// own word.
+func deliveryWhy(d *testrun.Delivery) string {
+	if d.Error == "" {
+		return d.Reason
+	}
+	return strings.ReplaceAll(d.Error, ", entry "+d.ID+")", ")")
+}
+
 func deadLetterOf(s *spec.Subscription) string {
 	if s.Group.DeadLetter == nil {
 		return "the dead letters"
@@ -152,20 +184,30 @@ func deadLetterOf(s *spec.Subscription) string {
 	return s.Group.DeadLetter.Label
 }
 
-func replyText(r *testspec.Reply) string {
-	text, err := value.AppendJSON(nil, &r.Body)
+func replyText(r *testspec.Reply) string { return "→ " + r.Stream + " " + bodyText(&r.Body) }
+
+// bodyText is a body in one line that is not too long.
+func bodyText(v *value.Value) string {
+	text, err := value.AppendJSON(nil, v)
 	if err != nil {
-		text = []byte(size(int64(len(r.Body.Text()))))
+		return size(int64(len(v.Text())))
 	}
-	return "→ " + r.Stream + " " + fit(clean(string(text)), maxDetail)
+	return fit(clean(string(text)), maxDetail)
 }
 
-// pendingDetail says when an entry comes back, and why it waits.
-func pendingDetail(e *testrun.Pending) string {
-	if !e.HasDue {
-		return e.Why
+// pendingDetail says when an entry comes back, and why it waits where no
+// delivery says so.
+func pendingDetail(t *testrun.Trace, e *testrun.Pending) string {
+	why := e.Why
+	for i := range t.Deliveries {
+		if d := &t.Deliveries[i]; d.ID == e.ID && (d.Error == why || d.Reason == why) {
+			why = ""
+		}
 	}
-	return join("not before "+Duration(e.Due), e.Why)
+	if !e.HasDue {
+		return why
+	}
+	return join("not before "+Duration(e.Due), why)
 }
 
 func appendTestLogs(b []byte, p paint, t *testrun.Trace) []byte {

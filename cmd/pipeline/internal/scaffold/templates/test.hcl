@@ -1,6 +1,6 @@
 # What {{.Of}} promises. Every test has streams, handlers and a stopped clock of its own.
 {{range .Cases}}
-test "{{.Subscription}} takes an entry" {
+test "{{.Name}}" {
   step "it arrives" {
     publish {
       to    = stream.{{.Stream}}
