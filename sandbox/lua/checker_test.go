@@ -222,3 +222,18 @@ func TestOutlineOfDeepScripts(t *testing.T) {
 		})
 	}
 }
+
+// TestRemediesStandAlone: a remedy becomes a sentence, so that it must not begin
+// with a name, and no name that is close by chance stands beside it.
+func TestRemediesStandAlone(t *testing.T) {
+	for name, help := range absent {
+		first, _, _ := strings.Cut(help.remedy, " ")
+		if strings.ContainsAny(first, ".:#_") {
+			t.Errorf("%s: the remedy begins with %q", name, first)
+		}
+	}
+	found, err := new(Checker).Check(spec("function handle(e) return reply(os.time()) end", "handle"))
+	if err != nil || len(found) != 1 || len(found[0].Known) > 0 || found[0].Remedy == "" {
+		t.Errorf("%+v, %v", found, err)
+	}
+}

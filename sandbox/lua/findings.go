@@ -45,7 +45,7 @@ var absent = map[string]struct{ meant, remedy string }{
 	"print":          {"", "grant the handler log, and write log.info(message, fields)"},
 	"io":             {"", "a handler reaches no files; what it logs goes through log, which its block can grant"},
 	"os":             {"", "a handler reaches nothing of its host; ctx.now_ms is the time of the delivery"},
-	"os.time":        {"", "ctx.now_ms is the time of the delivery, in milliseconds"},
+	"os.time":        {"", "write ctx.now_ms, the time of the delivery in milliseconds"},
 	"os.clock":       {"", "time stands still during a call; ctx.now_ms is the time of the delivery"},
 	"os.date":        {"time.format", "write time.format: ctx.now_ms is the time of the delivery"},
 	"os.getenv":      {"", "a handler reads nothing of its host; put the value into the script, or into the entry"},
@@ -141,6 +141,9 @@ func (j *judge) unknown(u use) (f sandbox.Finding, found bool) {
 	f = sandbox.Finding{
 		Kind: sandbox.FindingName, Name: u.root, Meant: help.meant, Remedy: help.remedy,
 		Problem: fmt.Sprintf("there is %s `%s` here", what, u.root), Known: j.names(u.call && u.member == ""),
+	}
+	if help.remedy != "" {
+		f.Known = nil // a name that is close by chance would mislead
 	}
 	if u.call && u.member != "" && help == absent[path] && ok {
 		f.Name, f.Problem = path, fmt.Sprintf("there is no function `%s` here", path)
