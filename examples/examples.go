@@ -9,6 +9,11 @@ import _ "embed" // for the files
 //go:embed payments.hcl
 var Payments string
 
+// PaymentsTests is payments_test.hcl, its tests.
+//
+//go:embed payments_test.hcl
+var PaymentsTests string
+
 // PaymentsScript is handlers/payments.lua, the script that it names.
 //
 //go:embed handlers/payments.lua

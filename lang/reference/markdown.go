@@ -32,8 +32,8 @@ var crossChecks = []diag.Code{
 func Markdown(example Example) (string, error) {
 	t, err := template.New("language").Funcs(template.FuncMap{
 		"example":     func() Example { return example },
-		"blocks":      blockSections,
-		"tree":        tree,
+		"blocks":      func() string { return blockSections(schema.Pipeline) },
+		"tree":        func() string { return tree(schema.Pipeline) },
 		"functions":   functionTable,
 		"types":       func() string { return formTable("type", eval.TypeDocs()) },
 		"durations":   func() string { return formList(eval.DurationUnits()) },
@@ -55,10 +55,10 @@ func Markdown(example Example) (string, error) {
 }
 
 // tree shows which block stands in which.
-func tree() string {
+func tree(table *schema.Block) string {
 	var b strings.Builder
 	seen := map[string]bool{}
-	schema.Pipeline.Walk(func(path []string, s *schema.Block) {
+	table.Walk(func(path []string, s *schema.Block) {
 		key := strings.Join(path, ".")
 		if len(path) == 0 || seen[key] {
 			return
@@ -97,10 +97,10 @@ func howOften(b *schema.Block) string {
 }
 
 // blockSections are the sections of all blocks.
-func blockSections() string {
+func blockSections(table *schema.Block) string {
 	var b strings.Builder
 	var seen []*schema.Block
-	schema.Pipeline.Walk(func(path []string, s *schema.Block) {
+	table.Walk(func(path []string, s *schema.Block) {
 		if len(path) == 0 || slices.Contains(seen, s) || s.Later() {
 			return
 		}

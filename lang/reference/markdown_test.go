@@ -67,8 +67,13 @@ func TestMarkdownExamples(t *testing.T) {
 // TestMarkdownTables: no cell breaks its table.
 func TestMarkdownTables(t *testing.T) {
 	t.Parallel()
+	checkTables(t, markdown(t))
+}
+
+func checkTables(t *testing.T, text string) {
+	t.Helper()
 	columns := 0
-	for line := range strings.Lines(fences.ReplaceAllString(markdown(t), "")) {
+	for line := range strings.Lines(fences.ReplaceAllString(text, "")) {
 		if !strings.HasPrefix(line, "|") {
 			columns = 0
 			continue

@@ -38,7 +38,10 @@ type Document struct {
 	Version  string `json:"version"`
 	Language string `json:"language"`
 	// Blocks are those of the top level, in the order of the reference.
-	Blocks        []Block            `json:"blocks"`
+	Blocks []Block `json:"blocks"`
+	// Tests are the blocks of test files, State what their conditions can read.
+	Tests         []Block            `json:"tests"`
+	State         []State            `json:"state"`
 	Types         []eval.FormDoc     `json:"types"`
 	Functions     []eval.FunctionDoc `json:"functions"`
 	DurationUnits []eval.FormDoc     `json:"duration_units"`
@@ -134,6 +137,10 @@ func Describe(version string) Document {
 	for _, b := range schema.Pipeline.Blocks {
 		d.Blocks = append(d.Blocks, block(b))
 	}
+	for _, b := range schema.Test.Blocks {
+		d.Tests = append(d.Tests, block(b))
+	}
+	d.State = states()
 	for _, code := range diag.Codes() {
 		doc, _ := diag.Describe(code)
 		d.Diagnostics = append(d.Diagnostics, Diagnostic(doc))

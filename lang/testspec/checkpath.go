@@ -195,7 +195,7 @@ func (c *Checker) noMember(k known, name string, step hcl.Traverser) {
 		d.Detail = "It has " + strings.Join(names, ", ") + "."
 	}
 	if k.inBody {
-		d.Detail = strings.TrimSpace(d.Detail + " What the stream's entry does not declare is read by lookup(…).")
+		d.Detail = strings.TrimSpace(d.Detail + " What the stream's entry does not declare is read by try(…).")
 	}
 }
 
