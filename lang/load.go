@@ -7,6 +7,10 @@
 // unknown.go), evaluate arguments (values.go, variables.go), build the
 // pipeline (build*.go), check across blocks (check*.go).
 //
+// The tests beside a pipeline take the same way with a table of their own:
+// tests.go, testfiles.go, testtree.go (structure), testcases.go (for_each,
+// variables), testbuild.go, testentry.go, testfit.go and testmock.go.
+//
 // A mistake is repaired in memory where what was meant is certain, so that one
 // run shows all the others too; the pipeline is returned only when there is no
 // error.
