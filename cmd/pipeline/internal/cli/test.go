@@ -156,6 +156,7 @@ func (t *testRun) run(ctx context.Context, tests []*testspec.Test, junit string)
 	var signaled os.Signal
 	ctx, stop := t.a.untilSignal(ctx, func(s os.Signal) { signaled = s })
 	defer stop()
+	t.a.view.Live()
 	var results []*testrun.Result
 	var sum testrun.Summary
 	out := t.a.view.Tests()

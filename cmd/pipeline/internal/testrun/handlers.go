@@ -34,6 +34,8 @@ type handler struct {
 	keep  *engine.LogKeeper
 	// slow is told of a call that took RealLimit.
 	slow func(label string)
+	// life is done when the test is given up.
+	life context.Context
 
 	mu    sync.Mutex
 	mocks []mock
@@ -96,11 +98,18 @@ func (i *instance) Call(ctx context.Context, d *sandbox.Delivery) (outcome.Outco
 	if said, ok := h.answer(); ok {
 		return said, sandbox.Usage{}
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(h.life, cancel)()
 	h.keep.Take(d) // what a worker wrote that died meanwhile
 	h.logs.calls.Store(d, h.keep)
 	defer h.logs.calls.Delete(d)
 	said, usage := i.code.Call(ctx, d)
-	if said.Failure != nil && said.Failure.Kind == outcome.FailTimeout {
+	switch {
+	case h.life.Err() != nil:
+		// A call that was called off would be made again at once.
+		return outcome.Fail(outcome.FailError, "the test was given up"), usage
+	case said.Failure != nil && said.Failure.Kind == outcome.FailTimeout:
 		h.slow(h.label)
 	}
 	return said, usage

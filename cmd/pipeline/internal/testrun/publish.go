@@ -6,8 +6,6 @@ import (
 	"pipeline/cmd/pipeline/internal/build"
 	"pipeline/cmd/pipeline/internal/input"
 	"pipeline/engine/broker"
-	"pipeline/engine/codec"
-	"pipeline/engine/outcome"
 	"pipeline/engine/spec"
 	"pipeline/lang/testspec"
 )
@@ -38,26 +36,16 @@ func (p *publisher) adds(published []testspec.Publish) ([]broker.Add, error) {
 		if stream == nil {
 			return nil, fmt.Errorf("publish to %s: the pipeline has no such stream", published[i].Stream)
 		}
-		fields, err := p.fields(stream, &published[i])
-		if err != nil {
-			return nil, fmt.Errorf("publish to %s: %w", stream.Label, err)
+		e := &published[i]
+		fields := e.Raw
+		if fields == nil {
+			var err error
+			fields, err = p.entries.Fields(&input.Record{Stream: stream, Body: e.Entry, Key: e.Key, HasKey: e.HasKey, Headers: e.Headers})
+			if err != nil {
+				return nil, fmt.Errorf("publish to %s: %w", stream.Label, err)
+			}
 		}
 		adds[i] = broker.Add{Stream: stream.Name, Fields: fields}
 	}
 	return adds, nil
-}
-
-func (p *publisher) fields(s *spec.Stream, e *testspec.Publish) ([]broker.Field, error) {
-	if e.Raw == nil {
-		return p.entries.Fields(&input.Record{Stream: s, Body: e.Entry, Key: e.Key, HasKey: e.HasKey, Headers: e.Headers})
-	}
-	fields := append([]broker.Field(nil), e.Raw...)
-	headers := e.Headers
-	if e.HasKey {
-		headers = append([]outcome.Header{{Name: codec.HeaderPartitionKey, Value: e.Key}}, headers...)
-	}
-	for _, h := range headers {
-		fields = append(fields, broker.Field{Name: codec.HeaderPrefix + h.Name, Value: h.Value})
-	}
-	return fields, nil
 }

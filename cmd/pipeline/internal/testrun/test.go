@@ -40,7 +40,7 @@ const patience = RealLimit + time.Minute
 // run runs a test whose pipeline could be loaded.
 func (b *bench) run(ctx context.Context, t *testspec.Test, r *Result) {
 	keep := &engine.LogKeeper{}
-	handlers, err := b.handlers(t, r, keep)
+	handlers, err := b.handlers(ctx, t, r, keep)
 	if err != nil {
 		r.fail(err.Error())
 		return
@@ -81,7 +81,9 @@ func (b *bench) run(ctx context.Context, t *testspec.Test, r *Result) {
 }
 
 // handlers are the handlers of a test by label.
-func (b *bench) handlers(t *testspec.Test, r *Result, keep *engine.LogKeeper) (map[string]sandbox.Handler, error) {
+func (b *bench) handlers(
+	ctx context.Context, t *testspec.Test, r *Result, keep *engine.LogKeeper,
+) (map[string]sandbox.Handler, error) {
 	slow := func(label string) {
 		r.fail(fmt.Sprintf("handler %s ran for %v in one call and was stopped; what comes of that depends on the machine; lower its limits.instructions", label, RealLimit))
 	}
@@ -91,7 +93,7 @@ func (b *bench) handlers(t *testspec.Test, r *Result, keep *engine.LogKeeper) (m
 		if err != nil {
 			return nil, err
 		}
-		h := &handler{label: s.Label, code: code, logs: b.logs, keep: keep, slow: slow}
+		h := &handler{label: s.Label, code: code, logs: b.logs, keep: keep, slow: slow, life: ctx}
 		for i := range t.Mocks {
 			if m := &t.Mocks[i]; m.Handler == s.Label {
 				h.mocked(m)
