@@ -2,6 +2,8 @@ package lang
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"pipeline/lang/diag"
@@ -17,11 +19,12 @@ func (l *loader) checkURL(n *node) {
 	if !v.set || !v.ok || v.text == "" || n.args["url"].Name != "url" {
 		return
 	}
-	scheme, _, found := strings.Cut(v.text, "://")
-	for _, s := range schemes {
-		if found && scheme == s {
-			return
+	scheme, rest, found := strings.Cut(v.text, "://")
+	if found && slices.Contains(schemes, scheme) {
+		if scheme != "unix" && isConstant(v.expr) {
+			l.checkAddress(v, rest)
 		}
+		return
 	}
 	if !found && !isConstant(v.expr) {
 		return // what a variable holds is seen when the server is dialled
@@ -40,4 +43,26 @@ func (l *loader) checkURL(n *node) {
 		meant = "rediss"
 	}
 	d.Suggest(meant + "://…")
+}
+
+// checkAddress reports what stands where the port and the database of an
+// address belong, and is no number. Neither is shown: with an unencoded password
+// they may be a part of it.
+func (l *loader) checkAddress(v *value, address string) {
+	const help = "An address is redis://host:6379/0; in a password : is written %3A, / is %2F and @ is %40."
+	address, _, _ = strings.Cut(address, "?")
+	host, path, _ := strings.Cut(address[strings.LastIndex(address, "@")+1:], "/")
+	if colon := strings.LastIndex(host, ":"); colon >= 0 && !strings.HasSuffix(host, "]") && colon+1 < len(host) {
+		if port, err := strconv.ParseUint(host[colon+1:], 10, 16); err != nil || port == 0 {
+			v.ok = false
+			l.fail(diag.InvalidValue, v.rng, "the port of url is no number from 1 to 65535", help)
+			return
+		}
+	}
+	if path = strings.Trim(path, "/"); path != "" {
+		if _, err := strconv.ParseUint(path, 10, 31); err != nil {
+			v.ok = false
+			l.fail(diag.InvalidValue, v.rng, "the database of url is no number", help)
+		}
+	}
 }

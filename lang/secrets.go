@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"net/url"
 	"regexp"
 	"strings"
 
@@ -11,53 +12,134 @@ import (
 // hidden even when the file cannot be parsed and what a line means is not
 // known.
 var (
-	secretLine    = regexp.MustCompile(`(?m)^[ \t]*["']?(password|pass|passwd|url|uri|address|secret|token)["']?[ \t]*[:=]*[ \t]*(.*)$`)
+	secretLine    = regexp.MustCompile(`(?m)^[ \t]*["']?([\w-]*(?:password|passwd|secret|token)|pass|pwd)["']?[ \t]*[:=]*[ \t]*(.*)$`)
 	variableBlock = regexp.MustCompile(`(?m)^[ \t]*variable\b[^\n]*\n(?:[^}\n][^\n]*\n|\n)*`)
+	streamBlock   = regexp.MustCompile(`(?m)^[ \t]*stream\b[^\n]*\n(?:[^}\n][^\n]*\n|\n)*`)
+	brokerBlock   = regexp.MustCompile(`(?m)^[ \t]*broker\b[^\n]*\n(?:[^}\n][^\n]*\n|\n)*`)
 	sensitiveLine = regexp.MustCompile(`(?m)^[ \t]*["']?(sensitive|secret)["']?[ \t]*[:=]*[ \t]*["']?true`)
-	defaultLine   = regexp.MustCompile(`(?m)^[ \t]*["']?(default|value)["']?[ \t]*[:=]*[ \t]*(.*)$`)
-	userInfo      = regexp.MustCompile(`://([^\s/@"']*:)([^\s@"']+)@`)
-	quotedText    = regexp.MustCompile("(env\\(\\s*)?[\"'`“‘«]([^\"'`”’»]*)[\"'`”’»]?")
+	defaultLine   = regexp.MustCompile(`(?m)^[ \t]*["']?(?:default|value)["']?[ \t]*[:=]*[ \t]*(.*)$`)
+	argumentLine  = regexp.MustCompile(`(?m)^[ \t]*["']?([\w-]+)["']?[ \t]*[:=]+[ \t]*(.*)$`)
+	// userInfo is the password of a URL up to its first @, and up to the last one
+	// of its line: one that is not encoded may hold an @.
+	userInfo  = regexp.MustCompile(`://[^\s:/@"']*:([^\s@"]+)(@[^"“”\n]*)?@`)
+	quotedURL = regexp.MustCompile(`[^\s:/@"']*:([^\s/@"][^\s@"]*)@`)
+	urlLine   = regexp.MustCompile(`(?m)^[ \t]*["']?(?:url|uri|addr|address|addresses|dsn|host)["']?[ \t]*[:=]+[ \t]*(.*)$`)
+	// literal is a text in quotes of any kind; the name that env is given is none.
+	literal = regexp.MustCompile("(env\\(\\s*)?[\"'`“‘«]([^\"'`”’»]*)[\"'`”’»]?")
+	// noSecret are words that stand for a value or a type, and write none.
+	noSecret = regexp.MustCompile(`^(?:(?:var|local|entry|reply|headers|each|data|env)\b.*|true|false|null|string|number|bool|any|.*[({\[].*)$`)
 )
 
+// shownInBroker are arguments of a broker block, and of those within it, that
+// hold no secret, with some that it does not have; a URL is looked at by itself.
+// Any other may be a password that is called by a wrong name.
+var shownInBroker = map[string]bool{
+	"url": true, "username": true, "cluster": true, "ca": true, "cert": true, "key": true, "server_name": true, "master": true, "addresses": true,
+	"alias": true, "name": true, "type": true, "host": true, "port": true, "db": true, "database": true, "user": true, "timeout": true,
+}
+
 // findSecrets registers what the text of a file gives away: passwords in URLs,
-// values of arguments that hold secrets, defaults of sensitive variables.
+// values of arguments that hold secrets, defaults of sensitive variables. In a
+// stream such names are those of fields, whose values are types.
 func (l *loader) findSecrets(src *diag.Source) {
-	text := string(src.Text)
-	if !strings.Contains(text, "://") && !strings.Contains(text, "pass") && !strings.Contains(text, "sensitive") && !strings.Contains(text, "secret") {
+	f := secretFinder{l.report, src, string(src.Text)}
+	if !mayHoldSecrets(f.text) {
 		return
 	}
-	for _, m := range userInfo.FindAllStringSubmatch(text, -1) {
-		l.report.Secret(m[2])
-	}
-	for _, m := range secretLine.FindAllStringSubmatch(text, -1) {
-		if name := m[1]; name != "url" && name != "uri" && name != "address" {
-			l.secretValue(m[2])
+	for _, m := range userInfo.FindAllStringSubmatchIndex(f.text, -1) {
+		f.password(m[2], m[3])
+		if m[4] >= 0 {
+			f.password(m[2], m[5])
 		}
 	}
-	for _, block := range variableBlock.FindAllString(text, -1) {
-		if !sensitiveLine.MatchString(block) {
-			continue
+	for _, m := range urlLine.FindAllStringSubmatchIndex(f.text, -1) {
+		f.looseURLs(m[2], m[3])
+	}
+	streams := streamBlock.FindAllStringIndex(f.text, -1)
+	for _, m := range secretLine.FindAllStringSubmatchIndex(f.text, -1) {
+		for len(streams) > 0 && streams[0][1] <= m[0] {
+			streams = streams[1:]
 		}
-		for _, m := range defaultLine.FindAllStringSubmatch(block, -1) {
-			l.secretValue(m[2])
+		if len(streams) == 0 || m[0] < streams[0][0] {
+			f.value(m[4], m[5])
+		}
+	}
+	for _, b := range brokerBlock.FindAllStringIndex(f.text, -1) {
+		for _, m := range argumentLine.FindAllStringSubmatchIndex(f.text[b[0]:b[1]], -1) {
+			if !shownInBroker[f.text[b[0]+m[2]:b[0]+m[3]]] {
+				f.value(b[0]+m[4], b[0]+m[5])
+			}
+		}
+	}
+	for _, b := range variableBlock.FindAllStringIndex(f.text, -1) {
+		if block := f.text[b[0]:b[1]]; sensitiveLine.MatchString(block) {
+			for _, m := range defaultLine.FindAllStringSubmatchIndex(block, -1) {
+				f.value(b[0]+m[2], b[0]+m[3])
+			}
 		}
 	}
 }
 
-// secretValue registers the constants that the value of a line writes. Names
-// of variables and of the environment are no secrets.
-func (l *loader) secretValue(value string) {
-	literals := quotedText.FindAllStringSubmatch(value, -1)
+// mayHoldSecrets saves going over most files.
+func mayHoldSecrets(text string) bool {
+	for _, sign := range []string{"://", "@", "pass", "pwd", "sensitive", "secret", "token", "broker"} {
+		if strings.Contains(text, sign) {
+			return true
+		}
+	}
+	return false
+}
+
+// secretFinder registers secrets of a text, in bytes, with a report.
+type secretFinder struct {
+	report *diag.Report
+	src    *diag.Source
+	text   string
+}
+
+// password registers the password of a URL, as it is written and as it is read.
+func (f secretFinder) password(start, end int) {
+	f.literal(start, end)
+	if plain, err := url.PathUnescape(f.text[start:end]); err == nil {
+		f.report.Secret(plain)
+	}
+}
+
+// looseURLs registers passwords of what is meant as an address, whether it has a
+// scheme or not.
+func (f secretFinder) looseURLs(start, end int) {
+	for _, m := range quotedURL.FindAllStringSubmatchIndex(f.text[start:end], -1) {
+		f.password(start+m[2], start+m[3])
+	}
+}
+
+// literal registers a piece of the text, which no line shows either.
+func (f secretFinder) literal(start, end int) {
+	f.report.Secret(f.text[start:end])
+	f.report.Hide(f.src.Range(start, end))
+}
+
+// value registers the constants that the value of an argument writes. Names of
+// variables and of the environment are no secrets.
+func (f secretFinder) value(start, end int) {
+	value := f.text[start:end]
+	if noSecret.MatchString(strings.TrimSpace(value)) && !strings.ContainsAny(value, "\"'`“‘«") {
+		return
+	}
+	literals := literal.FindAllStringSubmatchIndex(value, -1)
 	for _, m := range literals {
-		if m[1] == "" {
-			l.report.Secret(m[2])
+		if m[2] < 0 {
+			f.literal(start+m[4], start+m[5])
 		}
 	}
 	if len(literals) > 0 {
 		return
 	}
 	word, _, _ := strings.Cut(strings.TrimSpace(value), " ")
-	if word != "" && !strings.HasPrefix(word, "var.") && !strings.HasPrefix(word, "local.") && !strings.ContainsAny(word, "({[") && word != "true" && word != "null" {
-		l.report.Secret(word)
+	if word = strings.TrimRight(word, ",;"); word == "" || noSecret.MatchString(word) {
+		return
 	}
+	at := start + strings.Index(value, word)
+	f.report.SecretWord(word)
+	f.report.Hide(f.src.Range(at, at+len(word)))
 }

@@ -163,7 +163,7 @@ func TestJSONReadsBack(t *testing.T) {
 func TestSecretsAreHidden(t *testing.T) {
 	r := one("password = «\"hunter2\"» # hunter2\n")
 	r.Secret("hunter2")
-	r.Secret("abc") // too short to look for
+	r.Secret("abc") // short: only where it stands as a value
 	d := r.Add(diag.Diagnostic{Code: diag.Syntax, Summary: "hunter2", Detail: "hunter2 abc", Range: r.At("f.hcl", 0, 8)})
 	d.Suggest("hunter2").Edit(r.At("f.hcl", 0, 1), "hunter2").Relate(r.At("f.hcl", 0, 1), "hunter2")
 	d.Values = []diag.Value{{Name: "v", Value: "hunter2"}}
@@ -177,6 +177,33 @@ func TestSecretsAreHidden(t *testing.T) {
 		}
 		if !strings.Contains(out, "abc") {
 			t.Errorf("too much is hidden: %s", out)
+		}
+	}
+}
+
+// TestShortSecretsAreHiddenAsValues looks for passwords of a few letters.
+func TestShortSecretsAreHiddenAsValues(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{`"xy"`, `"(sensitive)"`}, {`'xy'`, `'(sensitive)'`}, {"“xy”", "“(sensitive)”"}, {`password = \"xy\"`, `password = \"(sensitive)\"`},
+		{"redis://user:xy@host", "redis://user:(sensitive)@host"}, {"galaxy, xyz, xy", "galaxy, xyz, xy"},
+		{"the word q7 stands", "the word (sensitive) stands"}, {"q7", "(sensitive)"}, {"q7_ aq7 q78 éq7 q7é", "q7_ aq7 q78 éq7 q7é"},
+		{"(q7) -q7- q7q7 \xffq7", "((sensitive)) -(sensitive)- q7q7 \xff(sensitive)"},
+	} {
+		r := one("xy")
+		r.Secret("xy")
+		r.Secret("")
+		r.SecretWord("q7")
+		r.Add(diag.Diagnostic{Summary: c.text})
+		if got := r.All()[0].Summary; got != c.want {
+			t.Errorf("%s is shown as %s, want %s", c.text, got, c.want)
+		}
+		if got, want := string(r.Masked([]byte(c.text))), strings.NewReplacer("(sensitive)", "**").Replace(c.want); got != want {
+			t.Errorf("%s is masked as %s, want %s", c.text, got, want)
+		}
+		other := &diag.Report{}
+		other.Include(r, func(diag.Diagnostic) bool { return true })
+		if got := other.All()[0].Summary; got != c.want {
+			t.Errorf("included, %s is shown as %s", c.text, got)
 		}
 	}
 }

@@ -1,7 +1,5 @@
 package diag
 
-import "maps"
-
 // Include adds what another report holds: the problems that keep chooses, and
 // all that is needed to show them. Secrets of the other one are secrets here
 // too, whatever is kept.
@@ -15,13 +13,7 @@ func (r *Report) Include(o *Report, keep func(Diagnostic) bool) {
 		}
 		r.hidden[file] = append(r.hidden[file], spans...)
 	}
-	if len(o.secrets) > 0 {
-		if r.secrets == nil {
-			r.secrets = map[string]bool{}
-		}
-		maps.Copy(r.secrets, o.secrets)
-		r.hider = nil
-	}
+	r.secrets.include(&o.secrets)
 	for _, d := range o.list {
 		if keep(*d) {
 			r.Add(*d)

@@ -2,22 +2,12 @@ package diag
 
 import (
 	"cmp"
-	"maps"
 	"reflect"
 	"slices"
-	"strings"
 )
 
 // MaxShown is how many diagnostics a report shows; the rest are counted.
 const MaxShown = 20
-
-// minSecret is the length from which a secret is looked for in texts. Shorter
-// ones would hide half of every message and are kept out where values are
-// rendered.
-const minSecret = 4
-
-// Hidden stands where a secret was.
-const Hidden = "(sensitive)"
 
 // Report gathers the diagnostics of one run. The zero value is ready to use.
 // It is not safe for concurrent use.
@@ -25,9 +15,7 @@ type Report struct {
 	list    []*Diagnostic
 	sources map[string]*Source
 	hidden  map[string][]span
-	secrets map[string]bool
-	// hider and masker replace secrets; nil until asked for again.
-	hider, masker *strings.Replacer
+	secrets secrets
 	// dropped counts the problems beyond maxKept, by severity.
 	dropped [Notice + 1]int
 }
@@ -63,18 +51,6 @@ func (r *Report) Hide(rng Range) {
 		r.hidden = map[string][]span{}
 	}
 	r.hidden[rng.File] = append(r.hidden[rng.File], span{rng.Start.Byte, rng.End.Byte})
-}
-
-// Secret keeps a value out of every text of the report, those already added
-// too. Values of fewer than four bytes are not searched for.
-func (r *Report) Secret(value string) {
-	if len(value) < minSecret || r.secrets[value] {
-		return
-	}
-	if r.secrets == nil {
-		r.secrets = map[string]bool{}
-	}
-	r.secrets[value], r.hider = true, nil
 }
 
 // Add adds a problem and returns it, for more to be said about it.
@@ -143,57 +119,4 @@ func byPlace(a, b Diagnostic) int {
 		cmp.Compare(a.Summary, b.Summary),
 		cmp.Compare(a.Detail, b.Detail),
 	)
-}
-
-// scrubbed is d with every known secret replaced in its texts.
-func (r *Report) scrubbed(d Diagnostic) Diagnostic {
-	if len(r.secrets) == 0 {
-		return d
-	}
-	d.Summary, d.Detail = r.scrub(d.Summary), r.scrub(d.Detail)
-	if r.scrub(d.Suggestion) != d.Suggestion {
-		d.Suggestion = ""
-	}
-	d.Related = slices.Clone(d.Related)
-	for i := range d.Related {
-		d.Related[i].Text = r.scrub(d.Related[i].Text)
-	}
-	d.Edits = slices.DeleteFunc(slices.Clone(d.Edits), func(e Edit) bool { return r.scrub(e.Text) != e.Text })
-	d.Values = slices.Clone(d.Values)
-	for i := range d.Values {
-		d.Values[i].Value = r.scrub(d.Values[i].Value)
-	}
-	return d
-}
-
-// scrub replaces the secrets in a text, the longest first.
-func (r *Report) scrub(text string) string {
-	r.replacers()
-	if r.hider == nil {
-		return text
-	}
-	return r.hider.Replace(text)
-}
-
-// mask replaces the secrets in a line by asterisks of the same length.
-func (r *Report) mask(line []byte) []byte {
-	r.replacers()
-	if r.masker == nil {
-		return line
-	}
-	return []byte(r.masker.Replace(string(line)))
-}
-
-// replacers builds the replacers anew after a secret was added.
-func (r *Report) replacers() {
-	if r.hider != nil || len(r.secrets) == 0 {
-		return
-	}
-	secrets := slices.SortedFunc(maps.Keys(r.secrets), func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) })
-	var hide, stars []string
-	for _, s := range secrets {
-		hide = append(hide, s, Hidden)
-		stars = append(stars, s, strings.Repeat("*", len(s)))
-	}
-	r.hider, r.masker = strings.NewReplacer(hide...), strings.NewReplacer(stars...)
 }
