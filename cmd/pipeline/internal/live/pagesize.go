@@ -6,7 +6,7 @@ import "pipeline/engine/broker"
 // a millisecond, and in bytes, so that neither side holds much. XRANGE knows
 // only entries: how many make so many bytes is guessed from the page before.
 const (
-	pageEntries = 500
+	pageEntries = 250
 	pageBytes   = 1 << 20
 	// firstPage is small because nothing is known of the entries yet.
 	firstPage = 16

@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"pipeline/tests/redistest"
+)
+
+// liveServer is a server with entries, a group with a pending list, and a login
+// that may only look at the stream.
+func liveServer(t *testing.T, version string, entries int) *redistest.Server {
+	t.Helper()
+	s := redistest.Start(t, version)
+	pipe := s.Client().Pipeline()
+	for i := range entries {
+		pipe.XAdd(t.Context(), &redis.XAddArgs{Stream: "payments", ID: fmt.Sprint(i+1, "-0"), Values: []string{
+			"_payload", fmt.Sprintf(`{"id":%d,"account":"acct-%d","amount_cents":%d}`, i, i%7, i*1000),
+		}})
+	}
+	pipe.XGroupCreate(t.Context(), "payments", "ledger", "0")
+	pipe.XReadGroup(t.Context(), &redis.XReadGroupArgs{Group: "ledger", Consumer: "worker", Count: 5, Streams: []string{"payments", ">"}})
+	pipe.Do(t.Context(), "ACL", "SETUSER", "looks", "on", ">password", "-@all", "~payments", "+xrange", "+xlen", "+xinfo|stream")
+	pipe.ConfigResetStat(t.Context())
+	if _, err := pipe.Exec(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// ran are the commands that the server was sent since, refused ones too.
+func ran(t *testing.T, s *redistest.Server) map[string]bool {
+	t.Helper()
+	commands := map[string]bool{}
+	for line := range strings.Lines(s.Client().Info(t.Context(), "commandstats").Val()) {
+		if name, ok := strings.CutPrefix(line, "cmdstat_"); ok {
+			name, _, _ = strings.Cut(name, ":")
+			commands[name] = true
+		}
+	}
+	return commands
+}
+
+// A login that may do nothing but look is enough, and only what looks is sent:
+// by a dry-run, by a comparison, and where the range begins in the middle.
+func TestALiveDryRunOnlyLooks(t *testing.T) {
+	for _, version := range redistest.Versions {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			const entries = 2000
+			s := liveServer(t, version, entries)
+			before := s.Client().Dump(t.Context(), "payments").Val()
+			path := filepath.Join(examples, "payments.hcl")
+			for _, args := range [][]string{
+				{"dry-run", path, "--live", "--json"},
+				{"dry-run", path, "--live", "--from", "500", "--sample", "1/2", "--count", "100"},
+				{"dry-run", path, "--live", "--against", path},
+			} {
+				exit, out, errors := runMain(t, args, map[string]string{"REDIS_URL": "redis://looks:password@" + s.Addr})
+				if exit != exitDone || errors != "" {
+					t.Errorf("%q exits with %d: %s", args, exit, errors)
+				}
+				if n := strings.Count(out, `"event":"outcome"`); args[3] == "--json" && n != 2*entries {
+					t.Errorf("%d outcomes of %d entries in two groups", n, entries)
+				}
+			}
+			commands := ran(t, s)
+			for _, ours := range []string{"config|resetstat", "dump", "info"} {
+				delete(commands, ours) // the test's own
+			}
+			// What a connection begins with is the client's: who it is, and a name.
+			for _, looks := range []string{"hello", "auth", "client|setname", "xinfo|stream", "xrange"} {
+				delete(commands, looks)
+			}
+			if len(commands) > 0 {
+				t.Errorf("the server was sent %q", slices.Sorted(maps.Keys(commands)))
+			}
+			if s.Client().Dump(t.Context(), "payments").Val() != before {
+				t.Error("the stream, its groups or its consumers changed")
+			}
+			if n := s.Client().DBSize(t.Context()).Val(); n != 1 {
+				t.Errorf("there are %d keys", n)
+			}
+		})
+	}
+}
+
+// The ids of a comparison and of a dry-run are the real ones, in their order.
+func TestALiveDryRunGivesEachEntryOnce(t *testing.T) {
+	s := liveServer(t, "8.6", 1500)
+	_, out, _ := runMain(t, []string{"dry-run", filepath.Join(examples, "payments.hcl"), "--live", "--json"},
+		map[string]string{"REDIS_URL": s.URL()})
+	var got []string
+	for line := range strings.Lines(out) {
+		if _, rest, found := strings.Cut(line, `"subscription":"screen_payment","id":"`); found {
+			id, _, _ := strings.Cut(rest, `"`)
+			got = append(got, id)
+		}
+	}
+	for i, id := range got {
+		if id != fmt.Sprint(i+1, "-0") {
+			t.Fatalf("entry %d has the id %s", i+1, id)
+		}
+	}
+	if len(got) != 1500 {
+		t.Errorf("%d entries", len(got))
+	}
+}
