@@ -66,8 +66,7 @@ func (a *app) test(cmd *cobra.Command, path string, flags testFlags) error {
 	a.view.Warnings(own)
 	tests := selected(suite.Tests, only)
 	if len(tests) == 0 {
-		return fail(exitUsage, "no_test_matches", "no test has a name that --run "+flags.run+" matches; there are "+
-			names(suite.Tests))
+		return fail(exitUsage, "no_test_matches", fmt.Sprintf("no test has a name that --run %q matches; there are %s", flags.run, names(suite.Tests)))
 	}
 	t := &testRun{a: a, suite: suite, parallel: flags.parallel, unselected: len(suite.Tests) - len(tests)}
 	return t.run(cmd.Context(), tests, flags.junit)
