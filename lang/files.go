@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -54,6 +55,10 @@ func (l *loader) find() ([]string, bool) {
 		return nil, false
 	}
 	if !info.IsDir() {
+		if l.table == nil && strings.HasSuffix(l.path, testSuffix) {
+			l.fail(diag.NoFiles, at, path.Base(l.path)+" holds tests, not a pipeline", "Name the pipeline that they are of: "+l.tested(l.path)+".")
+			return nil, false
+		}
 		return []string{l.path}, true
 	}
 	entries, err := fs.ReadDir(l.fsys, l.path)
@@ -63,8 +68,12 @@ func (l *loader) find() ([]string, bool) {
 	}
 	var names []string
 	for _, e := range entries {
-		if name := e.Name(); !e.IsDir() && strings.HasSuffix(name, ".hcl") && !strings.HasSuffix(name, "_test.hcl") {
-			names = append(names, path.Join(l.path, name))
+		name := e.Name()
+		if e.IsDir() || !strings.HasSuffix(name, ".hcl") || strings.HasSuffix(name, testSuffix) {
+			continue
+		}
+		if name = path.Join(l.path, name); e.Type()&fs.ModeSymlink == 0 || !l.isDir(name) {
+			names = append(names, name)
 		}
 	}
 	if len(names) == 0 {
@@ -74,11 +83,34 @@ func (l *loader) find() ([]string, bool) {
 	return names, true
 }
 
+// tested is the pipeline that a file of tests is of: the file beside it, or else
+// the directory.
+func (l *loader) tested(test string) string {
+	if name := strings.TrimSuffix(test, testSuffix) + ".hcl"; l.exists(name) {
+		return name
+	}
+	return path.Dir(test)
+}
+
+func (l *loader) isDir(name string) bool {
+	info, err := fs.Stat(l.fsys, name)
+	return err == nil && info.IsDir()
+}
+
+func (l *loader) exists(name string) bool {
+	_, err := fs.Stat(l.fsys, name)
+	return err == nil
+}
+
 // pipelineHelp says what a path may lead to.
 const pipelineHelp = "A pipeline is a .hcl file, or the *.hcl files of a directory."
 
 // unreadable reports a path that cannot be read.
 func (l *loader) unreadable(at diag.Range, name, help string, err error) {
+	if name == "" {
+		l.fail(diag.FileNotFound, at, "the path is empty", help)
+		return
+	}
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
 		d := l.fail(diag.FileNotFound, at, "there is no "+name, help)
 		d.Suggest(l.nearFile(name))
@@ -107,8 +139,14 @@ func (l *loader) nearFile(name string) string {
 	return ""
 }
 
-// slurp reads a file up to a limit; the error is fs's, or errTooLarge.
+// slurp reads a file up to a limit; the error is fs's, errTooLarge or
+// errNotRegular. What the user names may be a pipe or a device, as a shell makes
+// them; what is found beside it, or named in a file, is read only if it is a
+// file: a pipe that nobody writes to would be waited for without end.
 func (l *loader) slurp(name string, limit int64) ([]byte, error) {
+	if info, err := fs.Stat(l.fsys, name); err == nil && !info.Mode().IsRegular() && !info.IsDir() && name != l.path && !slices.Contains(l.opts.VarFiles, name) {
+		return nil, errNotRegular
+	}
 	f, err := l.fsys.Open(name)
 	if err != nil {
 		return nil, err
@@ -121,7 +159,10 @@ func (l *loader) slurp(name string, limit int64) ([]byte, error) {
 	return text, err
 }
 
-var errTooLarge = errors.New("the file is too large")
+var (
+	errTooLarge   = errors.New("the file is too large")
+	errNotRegular = errors.New("it is not a regular file")
+)
 
 // readFile reads and parses one file. The file is nil when nothing of it could
 // be parsed; ok is false when it has an error of syntax.

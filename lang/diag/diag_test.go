@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"pgregory.net/rapid"
 
@@ -178,6 +179,24 @@ func TestSecretsAreHidden(t *testing.T) {
 		if !strings.Contains(out, "abc") {
 			t.Errorf("too much is hidden: %s", out)
 		}
+	}
+}
+
+// TestLongTextsAreClipped cuts what quotes a long name, between characters and
+// after secrets are hidden.
+func TestLongTextsAreClipped(t *testing.T) {
+	r := one("x")
+	r.Secret("hunter2")
+	long := strings.Repeat("é", 500_000) + "hunter2"
+	r.Add(diag.Diagnostic{Summary: "the name " + long + " is long", Detail: strings.Repeat("a", 795) + "hunter2" + long}).Suggest("x")
+	d := r.All()[0]
+	for _, text := range []string{d.Summary, d.Detail} {
+		if len(text) > 1200 || !utf8.ValidString(text) || !strings.Contains(text, "…") || strings.Contains(text, "hunt") {
+			t.Errorf("%d bytes: %.100q…", len(text), text)
+		}
+	}
+	if !strings.HasPrefix(d.Summary, "the name é") || !strings.HasSuffix(d.Summary, " is long") || d.Suggestion != "x" {
+		t.Errorf("shown as %.50q…", d.Summary)
 	}
 }
 

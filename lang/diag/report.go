@@ -83,11 +83,12 @@ func (r *Report) Count(s Severity) int {
 	return n
 }
 
-// All are all distinct problems, by file and position, with secrets hidden.
+// All are all distinct problems, by file and position, with secrets hidden and
+// texts of a length that can be read.
 func (r *Report) All() []Diagnostic {
 	out := make([]Diagnostic, 0, len(r.list))
 	for _, d := range r.list {
-		out = append(out, r.scrubbed(*d))
+		out = append(out, clipped(r.scrubbed(*d)))
 	}
 	slices.SortStableFunc(out, byPlace)
 	return slices.CompactFunc(out, func(a, b Diagnostic) bool { return reflect.DeepEqual(a, b) })

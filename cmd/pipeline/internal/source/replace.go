@@ -12,7 +12,8 @@ import (
 // ErrChanged says that the file is no longer what was read; nothing was written.
 var ErrChanged = errors.New("the file was changed in the meantime; run the command again")
 
-// Replace replaces the text of a file, which must still be the one that was read.
+// Replace replaces the text of a file, which must still be the one that was read,
+// or have the new text already.
 // Whoever reads the file sees the one or the other text and never a part, also
 // when the machine stops half way: the new text is written beside it and takes
 // its name when it is complete. Permissions stay, and the owner where the system
@@ -28,6 +29,9 @@ func Replace(file File, before, after []byte) error {
 		return fmt.Errorf("write %s: beside it: %w", file.Name, reason(err))
 	}
 	now, err := os.ReadFile(file.Path)
+	if err == nil && bytes.Equal(now, after) {
+		return os.Remove(temporary) // another process was faster
+	}
 	if err == nil && !bytes.Equal(now, before) {
 		err = ErrChanged
 	}

@@ -100,6 +100,14 @@ func TestReplaceFails(t *testing.T) {
 		}
 		alone(t, dir, "a.hcl")
 	})
+	t.Run("done by another process", func(t *testing.T) {
+		t.Parallel()
+		dir := write(t, map[string]string{"a.hcl": "new"})
+		if err := Replace(named(t, filepath.Join(dir, "a.hcl")), []byte("old"), []byte("new")); err != nil {
+			t.Error(err)
+		}
+		alone(t, dir, "a.hcl")
+	})
 	t.Run("a directory by now", func(t *testing.T) {
 		t.Parallel()
 		dir := write(t, map[string]string{"a.hcl/b": ""})
