@@ -26,6 +26,8 @@ type run struct {
 	armed []armed
 	// down: the server is away until the next step begins.
 	down bool
+	// started: the service runs, so that there is something to trace.
+	started bool
 }
 
 type armed struct {
@@ -67,15 +69,12 @@ func (b *bench) run(ctx context.Context, t *testspec.Test, r *Result) {
 		r.fail(err.Error())
 	}
 	run.unstruck()
-	if r.Status != Pass {
-		r.Trace = run.trace()
-		return
+	if r.Status == Pass && run.started {
+		if err := run.drain(ctx); err != nil {
+			r.fail("the service cannot be stopped: " + err.Error())
+		}
 	}
-	if t.Expect != nil {
-		return
-	}
-	if err := run.drain(ctx); err != nil {
-		r.fail("the service cannot be stopped: " + err.Error())
+	if r.Status != Pass && run.started {
 		r.Trace = run.trace()
 	}
 }
@@ -120,6 +119,7 @@ func (r *run) all(ctx context.Context) error {
 	if err = lives(err); err != nil {
 		return fmt.Errorf("the service does not start: %w", err)
 	}
+	r.started = true
 	for i, s := range r.test.Steps {
 		if err := r.step(ctx, s); err != nil {
 			r.result.Step, r.result.NotRun = s, r.test.Steps[i+1:]
