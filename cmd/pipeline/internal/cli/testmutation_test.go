@@ -101,7 +101,7 @@ func TestMutations(t *testing.T) {
 
 // rounds is how often TestSameOutput runs the tests. It has been run 100 times;
 // a few runs in between find what changes break.
-var rounds = flag.Int("rounds", 5, "how often to run the tests whose output has to be the same")
+var rounds = flag.Int("rounds", 3, "how often to run the tests whose output has to be the same")
 
 // TestSameOutput runs tests that pass and that fail again and again, one at a
 // time and many at once: what is printed must be the same to the byte.
