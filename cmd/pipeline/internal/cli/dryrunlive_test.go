@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -10,6 +12,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"pipeline/cmd/pipeline/internal/live"
+	"pipeline/cmd/pipeline/internal/view"
+	"pipeline/engine/broker"
+	"pipeline/engine/spec"
 	"pipeline/tests/redistest"
 )
 
@@ -110,5 +116,38 @@ func TestALiveDryRunGivesEachEntryOnce(t *testing.T) {
 	}
 	if len(got) != 1500 {
 		t.Errorf("%d entries", len(got))
+	}
+}
+
+// What the server says is told in the words of plan, with the same codes.
+func TestServerProblems(t *testing.T) {
+	stream := &spec.Stream{Name: "payments", Pos: spec.Pos{File: "p.hcl", Line: 3}}
+	about := func(kind error, detail string) error {
+		return &live.StreamError{Stream: stream, Err: &broker.Error{Op: "inspect", Stream: "payments", Kind: kind, Detail: detail}}
+	}
+	for name, c := range map[string]struct {
+		err     error
+		cluster bool
+		want    string
+	}{
+		"wrong type": {about(broker.ErrWrongType, "WRONGTYPE x"), false, "error[server_wrong_type]: p.hcl:3: the key payments holds no stream"},
+		"undeclared cluster": {
+			about(broker.ErrUnavailable, "MOVED 1 127.0.0.1:2"), false,
+			"error[cluster_undeclared]: the server is one of a cluster, and the broker block does not say so",
+		},
+		"declared cluster": {about(broker.ErrUnavailable, "MOVED 1 127.0.0.1:2"), true, "error[server_unavailable]: inspect payments: "},
+		"away":             {about(broker.ErrUnavailable, "EOF"), false, "error[server_unavailable]: inspect payments: "},
+		"login":            {about(broker.ErrAuth, "WRONGPASS"), false, "error[server_refuses]: inspect payments: "},
+		"rights":           {about(broker.ErrNoPermission, "NOPERM"), false, "error[server_refuses]: inspect payments: "},
+		"nonsense":         {about(nil, "unexpected reply"), false, "error[server_answer]: inspect payments: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			a := &app{view: view.New(view.Options{Out: io.Discard, Err: &out})}
+			err := a.serverProblem(t.Context(), nil, &spec.Pipeline{Broker: spec.Broker{Cluster: c.cluster}}, c.err)
+			if failureOf(err).Exit != exitServer || !strings.HasPrefix(out.String(), c.want) {
+				t.Errorf("exit %d: %s", failureOf(err).Exit, out.String())
+			}
+		})
 	}
 }
