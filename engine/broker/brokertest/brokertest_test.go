@@ -2,6 +2,7 @@ package brokertest_test
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -41,7 +42,7 @@ func inMemory(version string) brokertest.Factory {
 					t.Fatalf("deleted %d entries of %d", n, len(ids))
 				}
 			},
-			SetString: b.SetString,
+			SetString: b.SetString, AddAs: b.AddAs, Flush: b.Flush, Now: c.Now,
 		}
 	}
 }
@@ -86,8 +87,21 @@ func onRedis(version string) brokertest.Factory {
 				}
 			},
 			SetString: func(key string) { do("SET", key, "text") },
+			AddAs: func(stream string, id broker.ID, fields []broker.Field) bool {
+				return client.Do(t.Context(), addAs(stream, id, fields)...).Err() == nil
+			},
+			Flush: func() { do("FLUSHDB") },
 		}
 	}
+}
+
+// addAs is XADD with an id.
+func addAs(stream string, id broker.ID, fields []broker.Field) []any {
+	list := []any{"XADD", stream, id.String()}
+	for _, f := range fields {
+		list = append(list, f.Name, f.Value)
+	}
+	return list
 }
 
 // age is XCLAIM … IDLE of each entry under the consumer that holds it.
@@ -156,12 +170,23 @@ func TestRedis(t *testing.T) {
 	}
 }
 
-// TestMemoryIsLikeRedis holds the broker in memory to what servers do.
+// TestMemoryIsLikeRedis holds the broker in memory to what servers do. It goes
+// on for as long as PIPELINE_COMPARE says ("10m"), with several pairs at once.
 func TestMemoryIsLikeRedis(t *testing.T) {
+	lasting, pairs := time.Duration(0), 1
+	if text := os.Getenv("PIPELINE_COMPARE"); text != "" {
+		var err error
+		if lasting, err = time.ParseDuration(text); err != nil {
+			t.Fatalf("PIPELINE_COMPARE: %v", err)
+		}
+		pairs = 4 // they mostly wait
+	}
 	for server, played := range map[string]string{"8.6": memory.DefaultVersion, "7.0": "7.0.15"} {
-		t.Run(server, func(t *testing.T) {
-			t.Parallel()
-			brokertest.Compare(t, inMemory(played), onRedis(server))
-		})
+		for pair := range pairs {
+			t.Run(fmt.Sprintf("%s/%d", server, pair), func(t *testing.T) {
+				t.Parallel()
+				brokertest.Compare(t, inMemory(played), onRedis(server), lasting)
+			})
+		}
 	}
 }

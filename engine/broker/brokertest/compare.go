@@ -1,6 +1,7 @@
 package brokertest
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,14 +11,19 @@ import (
 	"pgregory.net/rapid"
 
 	"pipeline/engine/broker"
+	"pipeline/engine/clock"
 )
 
 // Compare runs random operations on two brokers and requires the same answers
-// and, after each, the same state, ids and exact times apart. Reads that block
-// are left out: when they wake depends on the time that an operation takes.
+// and, every now and then, the same state: entries, groups with position and
+// lag, pending lists, consumers, records, floors and, through what they allow,
+// leases. Ids and exact times are compared as far as they can agree: an id by
+// the place of its entry, a time by what it was set to.
+//
 // The number and length of runs are those of package rapid (-rapid.checks,
-// -rapid.steps).
-func Compare(t *testing.T, first, second Factory) {
+// -rapid.steps); with lasting, runs go on for that long. What differs is
+// reported as the shortest list of operations that shows it, with the seed.
+func Compare(t *testing.T, first, second Factory, lasting time.Duration) {
 	m := &comparison{envs: [2]*Env{first(t), second(t)}}
 	for i, env := range m.envs {
 		server, err := env.Broker.Probe(t.Context())
@@ -26,49 +32,71 @@ func Compare(t *testing.T, first, second Factory) {
 		}
 		m.features[i] = server.Features
 	}
-	rapid.Check(t, func(rt *rapid.T) {
-		m.begin(t)
-		rt.Repeat(m.operations(t))
-	})
+	if m.features[0] != m.features[1] {
+		t.Fatalf("%s has the features %+v, %s %+v", m.envs[0].Server, m.features[0], m.envs[1].Server, m.features[1])
+	}
+	t.Cleanup(func() { t.Logf("%d runs of %d operations in all", m.runs, m.done) })
+	for end := clock.Real().Now().Add(lasting); ; {
+		rapid.Check(t, func(rt *rapid.T) {
+			m.begin(t, rapid.IntRange(1, len(groups)).Draw(rt, "groups"))
+			rt.Repeat(map[string]func(*rapid.T){"": m.next, "do": m.operate})
+			m.look(rt)
+		})
+		if !clock.Real().Now().Before(end) {
+			return
+		}
+	}
 }
 
 // comparison is the pair of brokers, and what one run has done to them.
 type comparison struct {
-	envs     [2]*Env
-	features [2]broker.Features
-	runs     int
-	sides    [2]*side
+	envs       [2]*Env
+	features   [2]broker.Features
+	runs, done int
+	sides      [2]*side
 }
 
 // side is one of the brokers in a run.
 type side struct {
 	*kit
-	out, text string
-	ids       []broker.ID
-	index     map[broker.ID]int
+	// out takes replies, bounded small ones that are trimmed as they are added,
+	// text is a key of another type, absent never exists.
+	out, bounded, text, absent string
+	// ids are the entries of the stream, by their places.
+	ids   []broker.ID
+	index map[broker.ID]int
+	// pauses are the middles of the pauses so far: see touched.
+	pauses []time.Time
 }
 
-// begin starts a run on new keys.
-func (m *comparison) begin(t *testing.T) {
+// groups are the names of groups. The second one is that of a key beside the
+// first, if separators were not told apart.
+var groups = []string{"ledger", "ledger:floor", "ünï %3A"}
+
+// begin starts a run on new keys with some of the groups.
+func (m *comparison) begin(t *testing.T, count int) {
 	m.runs++
 	for i, env := range m.envs {
-		prefix := fmt.Sprintf("%srun%d:", env.Prefix, m.runs)
+		key := fmt.Sprintf("%srun%d:", env.Prefix, m.runs)
 		s := &side{
-			kit: &kit{T: t, Env: env, stream: prefix + "payments", group: "ledger", features: m.features[i]},
-			out: prefix + "replies", text: prefix + "text", index: map[broker.ID]int{},
+			kit: &kit{T: t, Env: env, stream: key + "payments", group: groups[0], features: m.features[i]},
+			out: key + "replies", bounded: key + "bounded", text: key + "text", absent: key + "absent",
+			index: map[broker.ID]int{},
 		}
 		s.SetString(s.text)
-		s.create("0")
+		for _, group := range groups[:count] {
+			_, err := s.Broker.CreateGroup(t.Context(), s.stream, group, "0")
+			s.ok(err)
+		}
 		m.sides[i] = s
 	}
 }
 
-// both does one thing to both brokers and compares what it says.
+// both does one thing to both brokers and compares what they say.
 func (m *comparison) both(rt *rapid.T, what string, do func(*side) string) {
 	var said [2]string
 	for i, s := range m.sides {
 		said[i] = do(s)
-		s.Advance(2 * time.Millisecond)
 	}
 	if said[0] != said[1] {
 		rt.Fatalf("%s\n%s:\n%s\n%s:\n%s", what, m.envs[0].Server, said[0], m.envs[1].Server, said[1])
@@ -76,146 +104,54 @@ func (m *comparison) both(rt *rapid.T, what string, do func(*side) string) {
 	rt.Logf("%s: %s", what, said[0])
 }
 
-// check compares the state of both.
-func (m *comparison) check(rt *rapid.T) { m.both(rt, "state", (*side).state) }
+// next lets time pass between operations, so that no two of them happen in
+// the same millisecond, and looks at the state from time to time.
+func (m *comparison) next(rt *rapid.T) {
+	for _, s := range m.sides {
+		s.Advance(time.Millisecond)
+	}
+	if rapid.IntRange(0, 3).Draw(rt, "look") == 0 {
+		m.look(rt)
+	}
+}
 
-// state is all that can be seen.
-func (s *side) state() string {
-	var w strings.Builder
-	ctx := s.Context()
-	info, err := s.Broker.StreamInfo(ctx, s.stream)
-	fmt.Fprintf(&w, "stream: %d entries, %s to %s, %d groups%s\n", info.Length, s.id(info.FirstID), s.id(info.LastID), info.Groups, kindOf(err))
-	groups, err := s.Broker.GroupInfos(ctx, s.stream)
-	for _, g := range groups {
-		fmt.Fprintf(&w, "group %s: %d consumers, %d pending, at %s, lag %d %v\n", g.Name, g.Consumers, g.Pending, s.id(g.LastDelivered), g.Lag, g.LagKnown)
-	}
-	fmt.Fprint(&w, kindOf(err))
-	consumers, err := s.Broker.ConsumerInfos(ctx, s.stream, s.group)
-	for _, c := range consumers {
-		fmt.Fprintf(&w, "consumer %s: %d pending\n", c.Name, c.Pending)
-	}
-	fmt.Fprint(&w, kindOf(err))
-	list, err := s.Broker.Pending(ctx, s.stream, s.group, "", broker.ID{}, 100_000)
-	for _, p := range list {
-		fmt.Fprintf(&w, "pending %s: %s, %s, %d deliveries\n", s.id(p.ID), p.Consumer, quarters(p.Idle), p.Deliveries)
-	}
-	fmt.Fprint(&w, kindOf(err))
-	records, err := s.Broker.Records(ctx, s.stream, s.group, s.ids)
-	for i, r := range records {
-		if r != (broker.Record{}) {
-			fmt.Fprintf(&w, "record e%d: %s\n", i, record(r))
+// look compares the state of both. Looking changes nothing, so that what a
+// busy machine made imprecise is looked at again.
+func (m *comparison) look(rt *rapid.T) {
+	var said [2]string
+	for range 3 {
+		for i, s := range m.sides {
+			said[i] = s.state()
+		}
+		if said[0] == said[1] {
+			return
 		}
 	}
-	fmt.Fprint(&w, kindOf(err))
-	replies, err := s.Broker.Range(ctx, s.out, broker.ID{}, broker.MaxID, 100_000)
-	for _, e := range replies {
-		fmt.Fprintf(&w, "reply %v\n", e.Fields)
-	}
-	fmt.Fprint(&w, kindOf(err))
-	return w.String()
+	rt.Fatalf("state\n%s:\n%s\n%s:\n%s", m.envs[0].Server, only(said[0], said[1]), m.envs[1].Server, only(said[1], said[0]))
 }
 
-// record is a record without the times at which it was written.
-func record(r broker.Record) string {
-	due := "now"
-	if !r.Due.IsZero() {
-		due = r.Due.Sub(r.At).String()
-	}
-	return fmt.Sprintf("%d starts, %d asked, due %s, %q by %s", r.Starts, r.Asked, due, r.Error, r.By)
-}
-
-// quarters is a time in whole quarters of an hour: all of a run takes less.
-func quarters(d time.Duration) string {
-	if d > 24*time.Hour {
-		return "long"
-	}
-	return fmt.Sprint(int(d / (15 * time.Minute)))
-}
-
-// id names an id by the place of its entry, the same on both sides.
-func (s *side) id(id broker.ID) string {
-	if id.IsZero() {
-		return "0"
-	}
-	if i, known := s.index[id]; known {
-		return fmt.Sprint("e", i)
-	}
-	if i, known := s.index[id.Next()]; known {
-		return fmt.Sprint("before e", i)
-	}
-	return "?"
-}
-
-func (s *side) names(ids []broker.ID) string {
-	names := make([]string, len(ids))
-	for i, id := range ids {
-		names[i] = s.id(id)
-	}
-	return fmt.Sprint(names)
-}
-
-// deliveries says what came, but not how long it was idle where the broker
-// does not say it either.
-func (s *side) deliveries(list []broker.Delivery) string {
+// only is what one state says and the other does not, each line with its
+// number.
+func only(state, other string) string {
+	lines, others := strings.Split(state, "\n"), strings.Split(other, "\n")
 	var w strings.Builder
-	for _, d := range list {
-		fmt.Fprintf(&w, "%s(%s, %d before, %v) ", s.id(d.ID), quarters(d.Idle), d.Deliveries, d.Fields)
+	for i, line := range lines {
+		if !slices.Contains(others, line) {
+			fmt.Fprintf(&w, "%d: %s\n", i, line)
+		}
 	}
 	return w.String()
 }
 
-// pick are the ids of entries by their places.
-func (s *side) pick(places []int) []broker.ID {
-	ids := make([]broker.ID, len(places))
-	for i, at := range places {
-		ids[i] = s.ids[at]
+// kindOf is an error without the server's own words.
+func kindOf(s *side, err error) string {
+	if err == nil {
+		return ""
 	}
-	return ids
-}
-
-// alive are the places of pending entries whose body exists.
-func (s *side) alive() []int {
-	var places []int
-	exists := map[broker.ID]bool{}
-	for _, e := range s.entries(s.stream) {
-		exists[e.ID] = true
+	e, ok := errors.AsType[*broker.Error](err)
+	if !ok {
+		return fmt.Sprintf(" error %T", err)
 	}
-	list, _ := s.Broker.Pending(s.Context(), s.stream, s.group, "", broker.ID{}, 100_000)
-	for _, p := range list {
-		if exists[p.ID] {
-			places = append(places, s.index[p.ID])
-		}
-	}
-	return places
-}
-
-// kindOf is the kind of an error as far as both can agree on it.
-func kindOf(err error) string {
-	for _, kind := range []error{broker.ErrNoGroup, broker.ErrWrongType, broker.ErrUnsupported} {
-		if e, ok := err.(*broker.Error); ok && e.Kind == kind { //nolint:errorlint // brokers return it unwrapped
-			return " error: " + kind.Error() + "\n"
-		}
-	}
-	if err != nil {
-		return " error\n"
-	}
-	return ""
-}
-
-// some draws places of entries, in order, each once; often those that are
-// pending.
-func (m *comparison) some(rt *rapid.T) []int {
-	all := m.sides[0].alive()
-	if len(all) == 0 || rapid.IntRange(0, 3).Draw(rt, "any") == 0 {
-		all = all[:0]
-		for i := range m.sides[0].ids {
-			all = append(all, i)
-		}
-	}
-	if len(all) == 0 {
-		return nil
-	}
-	picked := rapid.SliceOfNDistinct(rapid.SampledFrom(all), 1, min(4, len(all)), rapid.ID).Draw(rt, "entries")
-	slices.Sort(picked)
-	return picked
+	object := map[string]string{s.stream: "payments", s.out: "replies", s.bounded: "bounded", s.text: "text", s.absent: "absent"}[e.Stream]
+	return fmt.Sprintf(" error: %s %s/%s: %v", e.Op, object, e.Group, e.Kind)
 }

@@ -3,7 +3,6 @@ package brokertest
 import (
 	"fmt"
 	"strings"
-	"testing"
 	"time"
 
 	"pgregory.net/rapid"
@@ -11,240 +10,203 @@ import (
 	"pipeline/engine/broker"
 )
 
-var (
-	anyConsumer = rapid.SampledFrom([]string{"a", "b", "c"})
-	anyCount    = rapid.IntRange(1, 4)
-	anyAge      = rapid.SampledFrom([]time.Duration{0, 50 * time.Minute, 100 * time.Minute, 200 * time.Minute})
-	anyDelay    = rapid.SampledFrom([]time.Duration{0, 20 * time.Minute, 3 * time.Hour})
-	anyError    = rapid.SampledFrom([]string{"", "bank is closed", "\x00\xff"})
-)
-
-// operations are the operations of a run, by name; "" is what follows each.
-func (m *comparison) operations(t *testing.T) map[string]func(*rapid.T) {
-	all := map[string]func(*rapid.T){
-		"": m.check, "add": m.add, "read": m.read, "age": m.age, "ack": m.ack, "step": m.step, "wait": m.wait,
-		"admit": m.admit, "renew": m.renew, "release": m.release, "take over": m.takeOver, "delete": m.delete,
-		"trim": m.trim, "remove consumer": m.remove, "floor": m.floor, "lose": m.lose,
+// operate does one operation. The first ones are the simplest.
+func (m *comparison) operate(rt *rapid.T) {
+	operations := []func(*rapid.T){
+		m.add, m.read, m.add, m.read, m.ack, m.age, m.step, m.wait, m.admit, m.renew, m.release, m.takeOver,
+		m.settle, m.remove, m.create, m.saveFloor, m.trim, m.delete, m.slot, m.pause, m.block, m.addAs,
+		m.destroy, m.restore, m.lose, m.list, m.bulk, m.peek, m.age, m.step, m.flush, m.autoClaim, m.autoClaim, m.claim, m.claim,
 	}
-	if m.features[0].AutoClaim && m.features[1].AutoClaim {
-		all["autoclaim"] = m.autoClaim
-	}
-	if m.features[0].ClaimingRead && m.features[1].ClaimingRead {
-		all["claim"] = m.claim
-	}
-	if m.features[0].ClaimingRead != m.features[1].ClaimingRead {
-		t.Logf("claiming reads are left out: only one has them")
-	}
-	return all
+	rapid.SampledFrom(operations).Draw(rt, "operation")(rt)
+	m.done++
 }
 
 func (m *comparison) add(rt *rapid.T) {
 	n := anyCount.Draw(rt, "count")
-	m.both(rt, fmt.Sprintf("add %d", n), func(s *side) string {
-		for range n { // at times of their own, so that no id is the one before another's
-			id := s.add(s.stream, 1)[0]
-			s.index[id] = len(s.ids)
-			s.ids = append(s.ids, id)
-			s.Advance(2 * time.Millisecond)
+	var to []string
+	var what [][]broker.Field
+	for range n {
+		at := "payments"
+		if rarely(rt, "elsewhere", 12) {
+			at = rapid.SampledFrom([]string{"replies", "text"}).Draw(rt, "stream")
 		}
-		return "added"
-	})
-}
-
-func (m *comparison) request(rt *rapid.T, what string, minIdle time.Duration) {
-	consumer, count := anyConsumer.Draw(rt, "consumer"), anyCount.Draw(rt, "count")
-	m.both(rt, fmt.Sprintf("%s %d as %s", what, count, consumer), func(s *side) string {
-		d, err := s.Broker.Read(s.Context(), broker.ReadRequest{Owner: s.owner(consumer), Count: count, MinIdle: minIdle})
-		return s.deliveries(d) + kindOf(err)
-	})
-}
-
-func (m *comparison) read(rt *rapid.T)  { m.request(rt, "read", 0) }
-func (m *comparison) claim(rt *rapid.T) { m.request(rt, "claim", minIdle) }
-
-func (m *comparison) age(rt *rapid.T) {
-	alive := m.sides[0].alive()
-	if len(alive) == 0 {
-		return
+		f := body(rt, at)
+		if rarely(rt, "empty", 40) {
+			f = nil
+		}
+		if n > 1 && (len(f) > 1000 || len(f) > 0 && len(f[0].Value) > 100_000) {
+			f = fields("n", "2") // a large one goes by itself, maybe at another time than the rest
+		}
+		to, what = append(to, at), append(what, f)
 	}
-	at, idle := rapid.SampledFrom(alive).Draw(rt, "entry"), anyAge.Draw(rt, "idle")
-	m.both(rt, fmt.Sprintf("age e%d by %v", at, idle), func(s *side) string {
-		s.age(idle, s.ids[at])
-		return ""
+	m.both(rt, fmt.Sprintf("add %s to %v", sizes(what), to), func(s *side) string {
+		adds := make([]broker.Add, n)
+		for i := range adds {
+			adds[i] = broker.Add{Stream: s.key(to[i]), Fields: what[i]}
+		}
+		ids, err := s.Broker.Add(s.Context(), adds)
+		for i, id := range ids {
+			if to[i] == "payments" {
+				s.note(id)
+			}
+		}
+		return fmt.Sprint(len(ids), kindOf(s, err))
 	})
 }
 
-// settlement settles and says what came of it.
-func (s *side) settlement(st *broker.Settlement) string {
-	r, err := s.Broker.Settle(s.Context(), st)
-	var said strings.Builder
-	for _, step := range r.Steps {
-		fmt.Fprintf(&said, "%d%s ", step.Status, kindOf(step.Err))
+func sizes(what [][]broker.Field) string {
+	texts := make([]string, len(what))
+	for i, f := range what {
+		texts[i] = short(f)
 	}
-	fmt.Fprintf(&said, "%d%s", r.Waits, kindOf(err))
-	return said.String()
+	return fmt.Sprint(texts)
 }
 
-func (m *comparison) ack(rt *rapid.T) {
-	places, forget := m.some(rt), rapid.Bool().Draw(rt, "forget")
-	m.both(rt, fmt.Sprintf("acknowledge %v, forget %v", places, forget), func(s *side) string {
-		st := &broker.Settlement{Owner: s.owner("a"), Acks: s.pick(places)}
-		if forget {
-			st.Forget = st.Acks
+// bulk adds many entries with a bound. A server removes whole nodes of a
+// hundred entries, and fewer where entries are large; these are small.
+func (m *comparison) bulk(rt *rapid.T) {
+	n, length := rapid.IntRange(1, 240).Draw(rt, "count"), rapid.Int64Range(0, 150).Draw(rt, "bound")
+	m.both(rt, fmt.Sprintf("add %d, bound %d", n, length), func(s *side) string {
+		adds := make([]broker.Add, n)
+		for i := range adds {
+			adds[i] = broker.Add{Stream: s.bounded, Fields: fields("e", fmt.Sprint(i)), MaxLen: length}
 		}
-		return s.settlement(st)
+		ids, err := s.Broker.Add(s.Context(), adds)
+		return fmt.Sprint(len(ids), kindOf(s, err))
 	})
 }
 
-func (m *comparison) step(rt *rapid.T) {
-	places, consumer := m.some(rt), anyConsumer.Draw(rt, "consumer")
-	kinds := rapid.SliceOfN(rapid.IntRange(0, 5), len(places), len(places)).Draw(rt, "kinds")
-	m.both(rt, fmt.Sprintf("steps for %v as %v by %s", places, kinds, consumer), func(s *side) string {
-		st := &broker.Settlement{Owner: s.owner(consumer)}
-		for i, at := range places {
-			reply := message(s.out, "e", fmt.Sprint(at))
-			publish := [][]broker.Add{
-				{}, {reply}, {reply, reply}, {message(s.text, "e", "0")}, {{Stream: s.out}}, {reply, {Stream: s.out}},
-			}[kinds[i]]
-			st.Steps = append(st.Steps, broker.Step{ID: s.ids[at], Publish: publish})
-		}
-		st.Forget = s.pick(places[:len(places)/2])
-		return s.settlement(st)
-	})
-}
-
-func (m *comparison) wait(rt *rapid.T) {
-	places, consumer := m.some(rt), anyConsumer.Draw(rt, "consumer")
-	w := broker.Wait{
-		Timed: rapid.Bool().Draw(rt, "timed"), After: anyDelay.Draw(rt, "after"), Asked: rapid.Bool().Draw(rt, "asked"),
-		Error: anyError.Draw(rt, "error"), Uncount: rapid.Bool().Draw(rt, "uncount"),
-		MinIdle: rapid.SampledFrom([]time.Duration{0, minIdle}).Draw(rt, "min idle"),
+// addAs adds an entry under an id of its own: one that there is, or was, or
+// one after all others.
+func (m *comparison) addAs(rt *rapid.T) {
+	at := rapid.IntRange(-3, len(m.sides[0].ids)-1).Draw(rt, "id")
+	later := broker.ID{Ms: rapid.SampledFrom([]uint64{0, future}).Draw(rt, "ms"), Seq: rapid.Uint64Range(0, 3).Draw(rt, "seq")}
+	if at == maxID && !rarely(rt, "max", 4) { // nothing can be added after it
+		at = nextID
 	}
-	m.both(rt, fmt.Sprintf("waits for %v by %s: %+v", places, consumer, w), func(s *side) string {
-		st := &broker.Settlement{Owner: s.owner(consumer)}
-		for _, id := range s.pick(places) {
-			w.ID = id
-			st.Waits = append(st.Waits, w)
+	m.both(rt, fmt.Sprintf("add as %v + %v", picked{at}, later), func(s *side) string {
+		id := s.pick(at)
+		if at == nextID {
+			id.Ms += later.Ms
+			id.Seq += later.Seq
 		}
-		return s.settlement(st)
+		added := s.AddAs(s.stream, id, fields("as", "1"))
+		if added {
+			s.note(id)
+		}
+		return fmt.Sprint(added)
+	})
+}
+
+func (m *comparison) request(rt *rapid.T, minIdle time.Duration) {
+	p, consumer, count := m.where(rt), anyConsumer.Draw(rt, "consumer"), anyCount.Draw(rt, "count")
+	if rarely(rt, "much", 8) {
+		count = 1000
+	}
+	if rarely(rt, "nothing", 24) {
+		count = 0
+	}
+	m.both(rt, fmt.Sprintf("read %d of %v as %q, idle for %v", count, p, consumer, minIdle), func(s *side) string {
+		d, err := s.Broker.Read(s.Context(), broker.ReadRequest{Owner: s.at(p, consumer), Count: count, MinIdle: minIdle})
+		return s.deliveries(d) + kindOf(s, err)
+	})
+}
+
+func (m *comparison) read(rt *rapid.T) { m.request(rt, 0) }
+func (m *comparison) claim(rt *rapid.T) {
+	m.request(rt, max(anyIdle.Draw(rt, "idle"), time.Millisecond))
+}
+
+func (m *comparison) autoClaim(rt *rapid.T) {
+	p, consumer, count, idle := m.where(rt), anyConsumer.Draw(rt, "consumer"), anyCount.Draw(rt, "count"), anyIdle.Draw(rt, "idle")
+	just := rapid.IntRange(0, 2).Draw(rt, "just deleted") == 2
+	start := rapid.IntRange(-4, len(m.sides[0].ids)-1).Draw(rt, "start")
+	if rapid.Bool().Draw(rt, "from the start") {
+		start = zeroID
+	}
+	what := fmt.Sprintf("autoclaim %d of %v from %v as %q, idle for %v, just deleted %v", count, p, picked{start}, consumer, idle, just)
+	m.both(rt, what, func(s *side) string {
+		page, err := s.Broker.AutoClaim(s.Context(), broker.AutoClaimRequest{
+			Owner: s.at(p, consumer), MinIdle: idle, Count: count, JustDeleted: just, Start: s.pick(start),
+		})
+		return s.deliveries(page.Deliveries) + s.names(page.Deleted) + " next " + s.id(page.Next) + kindOf(s, err)
 	})
 }
 
 func (m *comparison) admit(rt *rapid.T) {
-	places, consumer := m.some(rt), anyConsumer.Draw(rt, "consumer")
-	before := rapid.Int64Range(1, 4).Draw(rt, "deliveries")
-	m.both(rt, fmt.Sprintf("admit %v as %s, %d before", places, consumer, before), func(s *side) string {
-		r := broker.AdmitRequest{Owner: s.owner(consumer), MinIdle: minIdle, MaxAttempts: 3}
-		for _, id := range s.pick(places) {
+	p, consumer := m.where(rt), anyConsumer.Draw(rt, "consumer")
+	entries, before := m.doubled(rt, p.group), rapid.Int64Range(1, 4).Draw(rt, "deliveries")
+	attempts := rapid.IntRange(3, 4).Draw(rt, "attempts")
+	what := fmt.Sprintf("admit %v of %v as %q, %d before, %d attempts", entries, p, consumer, before, attempts)
+	m.both(rt, what, func(s *side) string {
+		r := broker.AdmitRequest{Owner: s.at(p, consumer), MinIdle: minIdle, MaxAttempts: attempts}
+		for _, id := range s.picked(entries) {
 			r.Entries = append(r.Entries, broker.Redelivery{ID: id, Deliveries: before})
 		}
 		answers, err := s.Broker.Admit(s.Context(), r)
 		var said strings.Builder
 		for _, a := range answers {
-			fmt.Fprintf(&said, "%d, %s, in %s; ", a.Verdict, record(a.Record), a.Remaining.Round(10*time.Minute))
+			fmt.Fprintf(&said, "%d, %s, in %s; ", a.Verdict, s.record(a.Record), a.Remaining.Round(10*time.Minute))
 		}
-		return said.String() + kindOf(err)
+		return said.String() + kindOf(s, err)
 	})
 }
 
 func (m *comparison) renew(rt *rapid.T) {
-	places, consumer := m.some(rt), anyConsumer.Draw(rt, "consumer")
-	m.both(rt, fmt.Sprintf("renew %v as %s", places, consumer), func(s *side) string {
-		held, err := s.Broker.Renew(s.Context(), s.owner(consumer), s.pick(places))
-		return fmt.Sprintf("%d%s", held, kindOf(err))
+	p, consumer := m.where(rt), anyConsumer.Draw(rt, "consumer")
+	entries := m.doubled(rt, p.group)
+	m.both(rt, fmt.Sprintf("renew %v of %v as %q", entries, p, consumer), func(s *side) string {
+		held, err := s.Broker.Renew(s.Context(), s.at(p, consumer), s.picked(entries))
+		return fmt.Sprintf("%d%s", held, kindOf(s, err))
 	})
 }
 
 func (m *comparison) release(rt *rapid.T) {
-	places, consumer := m.some(rt), anyConsumer.Draw(rt, "consumer")
-	m.both(rt, fmt.Sprintf("release %v as %s", places, consumer), func(s *side) string {
-		return kindOf(s.Broker.Release(s.Context(), s.owner(consumer), s.pick(places)))
+	p, consumer := m.where(rt), anyConsumer.Draw(rt, "consumer")
+	entries := m.doubled(rt, p.group)
+	m.both(rt, fmt.Sprintf("release %v of %v as %q", entries, p, consumer), func(s *side) string {
+		return kindOf(s, s.Broker.Release(s.Context(), s.at(p, consumer), s.picked(entries)))
 	})
 }
 
 func (m *comparison) takeOver(rt *rapid.T) {
-	places, to, from := m.some(rt), anyConsumer.Draw(rt, "to"), anyConsumer.Draw(rt, "from")
-	m.both(rt, fmt.Sprintf("take %v over from %s to %s", places, from, to), func(s *side) string {
-		took, err := s.Broker.TakeOver(s.Context(), s.owner(to), from, s.pick(places))
-		return s.deliveries(took.Deliveries) + s.names(took.Deleted) + kindOf(err)
-	})
-}
-
-func (m *comparison) autoClaim(rt *rapid.T) {
-	consumer, count, just := anyConsumer.Draw(rt, "consumer"), anyCount.Draw(rt, "count"), rapid.Bool().Draw(rt, "just deleted")
-	start := 0
-	if n := len(m.sides[0].ids); n > 0 {
-		start = rapid.IntRange(0, n-1).Draw(rt, "start")
-	}
-	m.both(rt, fmt.Sprintf("autoclaim %d from e%d as %s, just deleted %v", count, start, consumer, just), func(s *side) string {
-		r := broker.AutoClaimRequest{Owner: s.owner(consumer), MinIdle: minIdle, Count: count, JustDeleted: just}
-		if start > 0 {
-			r.Start = s.ids[start]
-		}
-		page, err := s.Broker.AutoClaim(s.Context(), r)
-		return s.deliveries(page.Deliveries) + s.names(page.Deleted) + " next " + s.id(page.Next) + kindOf(err)
-	})
-}
-
-func (m *comparison) delete(rt *rapid.T) {
-	exists := map[int]bool{}
-	for _, e := range m.sides[0].entries(m.sides[0].stream) {
-		exists[m.sides[0].index[e.ID]] = true
-	}
-	var places []int
-	for _, at := range m.some(rt) {
-		if exists[at] {
-			places = append(places, at)
-		}
-	}
-	if len(places) == 0 {
-		return
-	}
-	m.both(rt, fmt.Sprintf("delete %v", places), func(s *side) string {
-		s.DeleteEntries(s.stream, s.pick(places)...)
-		return ""
-	})
-}
-
-func (m *comparison) trim(rt *rapid.T) {
-	r := broker.TrimRequest{Protect: rapid.Bool().Draw(rt, "protect"), MaxLen: rapid.Int64Range(0, 12).Draw(rt, "length")}
-	least := rapid.IntRange(-1, len(m.sides[0].ids)-1).Draw(rt, "least")
-	m.both(rt, fmt.Sprintf("trim %+v to e%d", r, least), func(s *side) string {
-		if least >= 0 {
-			r.MinID = s.ids[least]
-		}
-		return fmt.Sprint(s.trim(r))
+	p, to, from := m.where(rt), anyConsumer.Draw(rt, "to"), anyConsumer.Draw(rt, "from")
+	entries := m.doubled(rt, p.group)
+	m.both(rt, fmt.Sprintf("take %v of %v over from %q to %q", entries, p, from, to), func(s *side) string {
+		took, err := s.Broker.TakeOver(s.Context(), s.at(p, to), from, s.picked(entries))
+		return s.deliveries(took.Deliveries) + s.names(took.Deleted) + kindOf(s, err)
 	})
 }
 
 func (m *comparison) remove(rt *rapid.T) {
-	consumer := anyConsumer.Draw(rt, "consumer")
-	m.both(rt, "remove consumer "+consumer, func(s *side) string {
-		gone, err := s.Broker.RemoveConsumer(s.Context(), s.owner(consumer))
-		return fmt.Sprint(gone) + kindOf(err)
+	p, consumer := m.where(rt), anyConsumer.Draw(rt, "consumer")
+	m.both(rt, fmt.Sprintf("remove consumer %q of %v", consumer, p), func(s *side) string {
+		gone, err := s.Broker.RemoveConsumer(s.Context(), s.at(p, consumer))
+		return fmt.Sprint(gone) + kindOf(s, err)
 	})
 }
 
-func (m *comparison) floor(rt *rapid.T) {
-	m.both(rt, "save floor", func(s *side) string { return kindOf(s.Broker.SaveFloor(s.Context(), s.stream, s.group)) })
-}
-
-// lose destroys the group or the stream, and restores it.
-func (m *comparison) lose(rt *rapid.T) {
-	if rapid.IntRange(0, 3).Draw(rt, "really") > 0 {
-		return
-	}
-	all := rapid.Bool().Draw(rt, "stream")
-	m.both(rt, fmt.Sprintf("lose the group, the stream %v", all), func(s *side) string {
-		if all {
-			s.Delete(s.stream)
-		} else {
-			s.DestroyGroup(s.stream, s.group)
+// slot acquires, renews or gives up a lease, or has it expire.
+func (m *comparison) slot(rt *rapid.T) {
+	what := rapid.SampledFrom([]string{"acquire", "renew", "release", "expire"}).Draw(rt, "what")
+	group, n := rapid.SampledFrom(groups).Draw(rt, "group"), rapid.IntRange(-1, 3).Draw(rt, "slot")
+	token, base := rapid.SampledFrom([]string{"t0", "t1", "t2", "t", ""}).Draw(rt, "token"), rapid.SampledFrom([]string{"post-host", "post"}).Draw(rt, "base")
+	m.both(rt, fmt.Sprintf("%s slot %d of %s/%s with %q", what, n, group, base, token), func(s *side) string {
+		r := broker.SlotRequest{Stream: s.stream, Group: group, Base: base, Token: token, TTL: time.Hour, MinIdle: minIdle}
+		var held any
+		var err error
+		switch what {
+		case "acquire":
+			held, err = s.Broker.AcquireSlot(s.Context(), r)
+		case "renew":
+			held, err = s.Broker.RenewSlot(s.Context(), r, n)
+		case "release":
+			err = s.Broker.ReleaseSlot(s.Context(), r, n)
+		case "expire":
+			r.TTL = 0 // the shortest there is
+			held, err = s.Broker.RenewSlot(s.Context(), r, n)
+			s.Advance(3 * time.Millisecond)
 		}
-		return kindOf(s.Broker.SaveFloor(s.Context(), s.stream, s.group))
-	})
-	m.both(rt, "restore the group", func(s *side) string {
-		at, restored, err := s.Broker.RestoreGroup(s.Context(), s.stream, s.group)
-		return s.id(at) + fmt.Sprint(restored) + kindOf(err)
+		return fmt.Sprint(held, kindOf(s, err))
 	})
 }

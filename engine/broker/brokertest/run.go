@@ -12,7 +12,7 @@ import (
 type Factory func(t *testing.T) *Env
 
 // Env is a broker under test, and what a case does to its server behind its
-// back. All fields but Prefix are required.
+// back. All fields but Prefix and Now are required.
 type Env struct {
 	Broker broker.Broker
 	// Server names the server in messages: "Redis 7.0.15".
@@ -37,6 +37,13 @@ type Env struct {
 	DeleteEntries func(stream string, ids ...broker.ID)
 	// SetString makes the key hold a string: SET.
 	SetString func(key string)
+	// AddAs adds an entry under this id and reports whether the stream took it:
+	// XADD with an id.
+	AddAs func(stream string, id broker.ID, fields []broker.Field) bool
+	// Flush deletes every key: FLUSHDB.
+	Flush func()
+	// Now is the server's clock; that of this machine where it is nil.
+	Now func() time.Time
 }
 
 // feature is one that a case needs.

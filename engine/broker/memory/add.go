@@ -41,6 +41,9 @@ func (b *Broker) add(m *broker.Add, now int64) (broker.ID, error) {
 	if err != nil {
 		return broker.ID{}, err
 	}
+	if s.last == broker.MaxID {
+		return broker.ID{}, invalid("the stream has used up the last possible id, nothing can be added to it any more")
+	}
 	id := s.append(now, b.keep(m.Fields))
 	if m.MaxLen > 0 {
 		s.trimAbout(m.MaxLen)

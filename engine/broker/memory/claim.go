@@ -16,15 +16,18 @@ func idle(p *pending, now int64) time.Duration {
 	return time.Duration(max(0, now-p.at)) * time.Millisecond
 }
 
-// claim is XCLAIM of an entry that is pending: it gives it to the consumer,
-// and reports whether the entry is still pending. From 7.0 on a server drops
-// an entry whose body is gone instead.
-func (b *Broker) claim(s *stream, g *group, p *pending, to *consumer, at, count int64) bool {
+// claim is XCLAIM of an entry that is pending: it gives it to the consumer as
+// delivered at that time, and reports whether the entry is still pending. From
+// 7.0 on a server drops an entry whose body is gone instead, which before 7.2
+// does not count as having seen the consumer.
+func (b *Broker) claim(s *stream, g *group, p *pending, to string, now, at, count int64) bool {
+	c := b.reader(g, to, now)
 	if _, exists := s.body(p.id); !exists && b.features.DeletedIDs {
 		g.drop(p)
 		return false
 	}
-	g.move(p, to, at, count)
+	g.meet(c, now)
+	g.move(p, c, at, count)
 	return true
 }
 
@@ -124,11 +127,13 @@ func (b *Broker) TakeOver(ctx context.Context, o broker.Owner, from string, ids 
 
 func (b *Broker) takeOver(s *stream, g *group, to, from string, ids []broker.ID, now int64) broker.TakenOver {
 	var out broker.TakenOver
+	taken := make(map[broker.ID]bool, len(ids))
 	for _, id := range ids {
 		p := g.held(id, from)
-		if p == nil {
+		if p == nil || taken[id] {
 			continue
 		}
+		taken[id] = true
 		b.changed()
 		c := b.reader(g, to, now)
 		fields, exists := s.body(id)

@@ -86,6 +86,26 @@ func (b *Broker) DeleteEntries(stream string, ids ...broker.ID) int {
 	return n
 }
 
+// AddAs adds an entry under an id of the caller's choosing (XADD with an id)
+// and reports whether the stream took it: an id has to be greater than all
+// before it. The stream is made if there is none.
+func (b *Broker) AddAs(stream string, id broker.ID, fields []broker.Field) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if id.IsZero() || len(fields) == 0 {
+		return false
+	}
+	s, err := b.create(stream)
+	if err != nil || !s.last.Less(id) {
+		return false
+	}
+	s.put(id, b.keep(fields))
+	b.stir(s)
+	b.changed()
+	b.wake(b.now())
+	return true
+}
+
 // SetString makes the key hold a string (SET), whatever it held before.
 // Blocked reads end with ErrWrongType, before 7.2 with ErrNoGroup.
 func (b *Broker) SetString(key string) {
@@ -112,10 +132,13 @@ func (b *Broker) SetIdle(stream, group string, idle time.Duration, ids ...broker
 	if err != nil {
 		return 0
 	}
-	n := 0
+	n, now := 0, b.now()
 	for _, id := range ids {
 		p, found := g.pending.get(byID(id))
-		if found && b.claim(s, g, p, p.consumer, b.now()-milliseconds(idle), p.count) {
+		if !found {
+			continue
+		}
+		if b.claim(s, g, p, p.consumer.name, now, now-milliseconds(idle), p.count) {
 			n++
 		}
 	}

@@ -13,8 +13,11 @@ type group struct {
 	last broker.ID
 	read int64
 
-	pending   list[*pending]
+	pending list[*pending]
+	// byTime is the pending list by time of delivery, and in the order in which
+	// that was set where it is the same: placed counts how often it was.
 	byTime    list[*pending]
+	placed    uint64
 	consumers map[string]*consumer
 }
 
@@ -33,11 +36,20 @@ type pending struct {
 	// at is when it was delivered, or last renewed, in milliseconds; an aged
 	// entry has an earlier time than that.
 	at int64
+	// place orders entries with the same at.
+	place uint64
 	// count is how often it was delivered.
 	count int64
 }
 
-func (p *pending) timeKey() key { return key{p.at, p.id} }
+func (p *pending) timeKey() key { return key{p.at, broker.ID{Seq: p.place}} }
+
+// place puts an entry into its place by time, behind those of the same time.
+func (g *group) place(p *pending, at int64) {
+	g.placed++
+	p.at, p.place = at, g.placed
+	g.byTime.set(p.timeKey(), p)
+}
 
 func newGroup(name string, at broker.ID) *group {
 	return &group{name: name, last: at, read: unknown, consumers: map[string]*consumer{}}
@@ -68,20 +80,28 @@ func (g *group) held(id broker.ID, consumer string) *pending {
 	return nil
 }
 
+// heldOf are the entries that are pending under the consumer, nil for each that
+// is not. As in a server's scripts, who holds what is asked before anything is
+// done, so that an entry that is named twice is the same both times.
+func (g *group) heldOf(ids []broker.ID, consumer string) []*pending {
+	out := make([]*pending, len(ids))
+	for i, id := range ids {
+		out[i] = g.held(id, consumer)
+	}
+	return out
+}
+
 // put adds an entry that was not pending.
 func (g *group) put(p *pending) {
 	g.pending.set(byID(p.id), p)
-	g.byTime.set(p.timeKey(), p)
+	g.place(p, p.at)
 	p.consumer.pending.set(byID(p.id), p)
 }
 
 // move gives a pending entry to a consumer with a delivery time and a count.
 func (g *group) move(p *pending, to *consumer, at, count int64) {
-	if p.at != at {
-		g.byTime.remove(p.timeKey())
-		p.at = at
-		g.byTime.set(p.timeKey(), p)
-	}
+	g.byTime.remove(p.timeKey())
+	g.place(p, at)
 	if p.consumer != to {
 		p.consumer.pending.remove(byID(p.id))
 		p.consumer = to

@@ -60,9 +60,10 @@ func (g *group) advance(s *stream, id broker.ID, v version) {
 	g.last = id
 }
 
-// lag is how many entries the group has not been given yet.
+// lag is how many entries the group has not been given yet. From 8.0 on that
+// is known of an empty stream wherever the group stands.
 func (g *group) lag(s *stream, v version) (lag int64, known bool) {
-	if s.added == 0 {
+	if s.added == 0 || v.atLeast(8, 0) && s.entries.len() == 0 {
 		return 0, true
 	}
 	read := g.read

@@ -7,7 +7,8 @@ import (
 	"pipeline/engine/broker"
 )
 
-// key orders a list: by time and then by id. Lists by id leave the time at 0.
+// key orders a list: by time and then by id. Lists by id leave the time at 0;
+// a list by time has the order among equal times in place of the id.
 type key struct {
 	at int64
 	id broker.ID

@@ -19,8 +19,8 @@ func (b *Broker) Renew(ctx context.Context, o broker.Owner, ids []broker.ID) ([]
 			return err
 		}
 		out = make([]broker.Holding, len(ids))
-		for i, id := range ids {
-			out[i] = b.renew(s, g, id, o.Consumer, now)
+		for i, p := range g.heldOf(ids, o.Consumer) {
+			out[i] = b.renew(s, g, p, o.Consumer, now)
 		}
 		return nil
 	})
@@ -30,13 +30,12 @@ func (b *Broker) Renew(ctx context.Context, o broker.Owner, ids []broker.ID) ([]
 	return out, nil
 }
 
-func (b *Broker) renew(s *stream, g *group, id broker.ID, owner string, now int64) broker.Holding {
-	p := g.held(id, owner)
+func (b *Broker) renew(s *stream, g *group, p *pending, owner string, now int64) broker.Holding {
 	if p == nil {
 		return broker.HeldByOther
 	}
 	b.changed()
-	if !b.claim(s, g, p, g.consumer(owner, now), now, p.count) {
+	if !b.claim(s, g, p, owner, now, now, p.count) {
 		return broker.BodyGone
 	}
 	return broker.Held
@@ -56,9 +55,11 @@ func (b *Broker) Release(ctx context.Context, o broker.Owner, ids []broker.ID) e
 		if err != nil {
 			return err
 		}
-		for _, id := range ids {
-			if p := g.held(id, o.Consumer); p != nil {
-				b.claim(s, g, p, g.consumer(o.Consumer, now), now-releasedIdle, max(0, p.count-1))
+		released := map[*pending]bool{nil: true}
+		for _, p := range g.heldOf(ids, o.Consumer) {
+			if !released[p] {
+				released[p] = true
+				b.claim(s, g, p, o.Consumer, now, now-releasedIdle, max(0, p.count-1))
 				b.changed()
 			}
 		}

@@ -24,38 +24,60 @@ func (b *Broker) settle(settlement *broker.Settlement, now int64) (broker.Settle
 	out := broker.SettleResult{
 		Steps: make([]broker.StepResult, len(settlement.Steps)), Waits: make([]broker.Status, len(settlement.Waits)),
 	}
-	s, err := b.stream(settlement.Stream)
-	if err != nil {
-		return out, err
+	if len(settlement.Acks)+len(settlement.Steps)+len(settlement.Waits) == 0 {
+		return out, nil
 	}
+	s, err := b.stream(settlement.Stream)
 	var g *group
 	if s != nil {
 		g = s.groups[settlement.Group]
 	}
-	if g == nil {
-		if len(settlement.Steps)+len(settlement.Waits) > 0 {
-			return out, noGroup(settlement.Stream, settlement.Group)
-		}
-		return out, nil
-	}
 	forget := b.forgetting(settlement)
+	var refused map[broker.ID]bool
 	for _, id := range settlement.Acks {
-		if g.acknowledge(id) {
+		if g != nil && g.acknowledge(id) {
 			b.changed()
 		}
 		forget(id)
 	}
+	switch {
+	case err != nil:
+		return out, err
+	case g == nil && len(settlement.Steps)+len(settlement.Waits) > 0:
+		return out, noGroup(settlement.Stream, settlement.Group)
+	}
 	for i := range settlement.Steps {
 		step := &settlement.Steps[i]
+		if refused[step.ID] { // one that comes twice is done once, or tried once
+			out.Steps[i].Status = broker.NotOwned
+			continue
+		}
 		out.Steps[i] = b.step(g, settlement.Consumer, step, now)
-		if status := out.Steps[i].Status; status == broker.Done || status == broker.Torn {
+		switch out.Steps[i].Status {
+		case broker.Done, broker.Torn:
 			forget(step.ID)
+		case broker.Refused:
+			refused = with(refused, step.ID)
 		}
 	}
+	back := make(map[broker.ID]bool, len(settlement.Waits))
 	for i := range settlement.Waits {
-		out.Waits[i] = b.putBack(s, g, settlement, &settlement.Waits[i], now)
+		w := &settlement.Waits[i]
+		if out.Waits[i] = broker.NotOwned; !back[w.ID] { // one that comes twice is put back once
+			out.Waits[i] = b.putBack(s, g, settlement, w, now)
+		}
+		back[w.ID] = true
 	}
 	return out, nil
+}
+
+// with is a set with one more id in it, made when it is needed.
+func with(set map[broker.ID]bool, id broker.ID) map[broker.ID]bool {
+	if set == nil {
+		set = map[broker.ID]bool{}
+	}
+	set[id] = true
+	return set
 }
 
 // forgetting returns what drops the record of a settled entry, if it is among
@@ -124,7 +146,7 @@ func (b *Broker) putBack(s *stream, g *group, settlement *broker.Settlement, w *
 		count = max(0, count-1)
 	}
 	b.changed()
-	if !b.claim(s, g, p, g.consumer(settlement.Consumer, now), now-aged, count) {
+	if !b.claim(s, g, p, settlement.Consumer, now, now-aged, count) {
 		return broker.NotOwned
 	}
 	if !w.Timed && !w.Asked && w.Error == "" {

@@ -34,10 +34,15 @@ func (s *stream) append(ms int64, fields []broker.Field) broker.ID {
 	if !s.last.Less(id) {
 		id = s.last.Next()
 	}
+	s.put(id, fields)
+	return id
+}
+
+// put adds an entry behind all others.
+func (s *stream) put(id broker.ID, fields []broker.Field) {
 	s.entries.set(byID(id), fields)
 	s.last = id
 	s.added++
-	return id
 }
 
 // body returns the fields of an entry, and whether it still exists.

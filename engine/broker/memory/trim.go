@@ -16,6 +16,9 @@ const nodeSize = 100
 // Trim implements broker.Broker.
 func (b *Broker) Trim(ctx context.Context, r broker.TrimRequest) (int64, error) {
 	var removed int64
+	if r.MaxLen <= 0 && r.MinID.IsZero() {
+		return 0, nil
+	}
 	err := b.do(ctx, operation{name: "trim", stream: r.Stream}, func(int64) error {
 		s, err := b.stream(r.Stream)
 		if s == nil {

@@ -55,5 +55,14 @@ func environment(t *testing.T, version string) *brokertest.Env {
 			}
 		},
 		SetString: func(key string) { t.Helper(); run("SET", key, "x") },
+		AddAs: func(stream string, id broker.ID, fields []broker.Field) bool {
+			t.Helper()
+			var values []string
+			for _, f := range fields {
+				values = append(values, f.Name, f.Value)
+			}
+			return s.Client().XAdd(t.Context(), &goredisXAddArgs{Stream: stream, ID: id.String(), Values: values}).Err() == nil
+		},
+		Flush: func() { t.Helper(); run("FLUSHDB") },
 	}
 }

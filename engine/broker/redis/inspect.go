@@ -109,6 +109,10 @@ func (b *Broker) Pending(ctx context.Context, stream, group, consumer string, af
 	if count < 1 {
 		return nil, b.fail(op, &broker.Error{Detail: "count must be at least 1"})
 	}
+	if after == broker.MaxID { // nothing is behind it, but the group may be absent
+		_, err := b.pendingRange(ctx, stream, group, consumer, after.Prev(), after, 1)
+		return nil, b.fail(op, err)
+	}
 	p, err := b.pendingRange(ctx, stream, group, consumer, after, broker.MaxID, count)
 	return p, b.fail(op, err)
 }
@@ -116,9 +120,6 @@ func (b *Broker) Pending(ctx context.Context, stream, group, consumer string, af
 // pendingRange is an XPENDING from after the first id to the last. Servers
 // accept an exclusive start from 6.2 on.
 func (b *Broker) pendingRange(ctx context.Context, stream, group, consumer string, after, last broker.ID, count int) ([]broker.Pending, error) {
-	if after == broker.MaxID {
-		return nil, nil
-	}
 	a := newArgs()
 	defer a.release()
 	a.add("XPENDING", stream, group)

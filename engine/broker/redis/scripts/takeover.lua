@@ -13,7 +13,7 @@ local full = #page == count
 local deliveries = {}
 for i = 1, #page do deliveries[page[i][1]] = page[i][4] end
 
-local mine, counts = {}, {}
+local mine, counts, taken = {}, {}, {}
 for i = 1, count do
   local id = ARGV[5 + i]
   local times = deliveries[id]
@@ -21,7 +21,8 @@ for i = 1, count do
     local one = redis.call('XPENDING', stream, group, id, id, 1, from)
     times = one[1] and one[1][4]
   end
-  if times then
+  if times and not taken[id] then
+    taken[id] = true -- an id that comes twice is taken over once
     mine[#mine + 1] = id
     counts[#counts + 1] = id
     counts[#counts + 1] = times

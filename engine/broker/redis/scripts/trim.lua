@@ -41,10 +41,13 @@ local function pending(first, last, count)
       list = redis.call('XPENDING', stream, group, from, last, count)
       for _, entry in ipairs(list) do found[entry[1]] = true end
       if #list > 0 then from = '(' .. list[#list][1] end
-    until #list < count
+    until #list < count or list[#list][1] == last
   end
   return found
 end
+
+-- Nothing is after this id, and a server refuses to look there.
+local max = '18446744073709551615-18446744073709551615'
 
 -- XRANGE brings bodies along, so pages grow only as far as the bodies seen so far allow.
 local gone, seen, bytes, page, from, done = {}, 0, 0, 1, '-', false
@@ -62,11 +65,12 @@ while not done and page > 0 do
     seen, from = seen + 1, '(' .. id
     for _, text in ipairs(entry[2]) do bytes = bytes + #text end
   end
+  if from == '(' .. max then break end
   page = math.min(4 * page, 1000 - seen, math.floor((262144 - bytes) / (bytes / seen + 1)))
 end
 if #gone == 0 then return 0 end
 
 -- An unbroken run from the start goes whole nodes at a time.
-local next = #gone == seen and redis.call('XRANGE', stream, from, '+', 'COUNT', 1)[1]
+local next = #gone == seen and from ~= '(' .. max and redis.call('XRANGE', stream, from, '+', 'COUNT', 1)[1]
 if next then return redis.call('XTRIM', stream, 'MINID', '=', next[1]) end
 return redis.call('XDEL', stream, unpack(gone))

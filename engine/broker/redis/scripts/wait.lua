@@ -24,13 +24,14 @@ end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
-local statuses = {}
+local statuses, seen = {}, {}
 for entry = 1, count do
   local at = 6 + (entry - 1) * 7
   local id, idle, after, uncount = ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2]), ARGV[at + 3] == '1'
   local asked, write, reason = tonumber(ARGV[at + 4]), ARGV[at + 5] == '1', ARGV[at + 6]
-  local times = delivered(id)
+  local times = not seen[id] and delivered(id)
   local kept
+  seen[id] = true -- an id that comes twice is put back once
   if times then
     local claim = { 'XCLAIM', stream, group, consumer, 0, id, 'IDLE', idle, 'JUSTID' }
     if uncount then
