@@ -240,8 +240,11 @@ func (v *View) planSubscriptions(b []byte, c paint, p *plan.Plan) []byte {
 	tab := &table{head: []string{"", "subscription", "group", ""}}
 	for _, s := range p.Subscriptions {
 		state, how := cell{"ready", green}, words[s.Claims]
-		if s.Refused {
+		switch {
+		case s.Refused:
 			state, how = cell{"refused", red}, "the server does not suit it"
+		case !p.Rights.Known:
+			state = cell{"not known", plain}
 		}
 		tab.row(state, cell{s.Spec.Label, plain}, cell{s.Spec.Group.Label, plain}, cell{how, plain})
 	}
@@ -316,7 +319,7 @@ func planSummary(c paint, p *plan.Plan) []byte {
 	if len(parts) > 0 {
 		b = append(b, ": "+strings.Join(parts, ", ")...)
 	}
-	if p.Reached && !p.Runs() && p.Applies() {
+	if p.Reached && p.Rights.Known && !p.Runs() && p.Applies() {
 		b = append(b, "; apply could"...)
 	}
 	return append(b, '\n')
