@@ -65,6 +65,8 @@ type side struct {
 	// ids are the entries of the stream, by their places.
 	ids   []broker.ID
 	index map[broker.ID]int
+	// nameless: the ids that come now are those of another stream.
+	nameless bool
 	// pauses are the middles of the pauses so far: see touched.
 	pauses []time.Time
 }

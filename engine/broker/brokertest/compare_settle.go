@@ -55,7 +55,7 @@ func anyPublished(rt *rapid.T) []published {
 		p.to, p.fields = "replies", fields("e", "1")
 		switch rapid.IntRange(0, 15).Draw(rt, "message") {
 		case 9:
-			p.fields = body(rt, p.to)
+			p.fields = body(rt, "replies")
 		case 10:
 			p.to = "text"
 		case 11:

@@ -18,6 +18,7 @@ const all = 100_000
 func (s *side) state() string {
 	var w strings.Builder
 	ctx := s.Context()
+	s.nameless = false
 	for _, stream := range []string{s.stream, s.out, s.bounded} {
 		info, err := s.Broker.StreamInfo(ctx, stream)
 		first, last := s.id(info.FirstID), s.id(info.LastID)
@@ -119,8 +120,11 @@ func hours(d time.Duration) string {
 
 // id names the id of an entry by its place, the same on both sides.
 func (s *side) id(id broker.ID) string {
-	if id.IsZero() {
+	switch {
+	case id.IsZero():
 		return "0"
+	case s.nameless:
+		return "another"
 	}
 	if i, known := s.index[id]; known {
 		return fmt.Sprint("e", i)
@@ -135,8 +139,11 @@ func (s *side) position(id broker.ID) string {
 	if id.IsZero() {
 		return "0"
 	}
-	if id == broker.MaxID {
+	switch {
+	case id == broker.MaxID:
 		return "max"
+	case s.nameless:
+		return "another"
 	}
 	before := -1
 	for i, known := range s.ids {

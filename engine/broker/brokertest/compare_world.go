@@ -52,7 +52,7 @@ func (m *comparison) create(rt *rapid.T) {
 func (m *comparison) restore(rt *rapid.T) {
 	p := m.where(rt)
 	m.both(rt, fmt.Sprintf("restore %v", p), func(s *side) string {
-		at, restored, err := s.Broker.RestoreGroup(s.Context(), s.key(p.stream), p.group)
+		at, restored, err := s.Broker.RestoreGroup(s.Context(), s.at(p, "").Stream, p.group)
 		s.Delete(s.absent)
 		return s.position(at) + fmt.Sprint(restored) + kindOf(s, err)
 	})
@@ -172,7 +172,7 @@ func (m *comparison) list(rt *rapid.T) {
 	consumer := rapid.SampledFrom([]string{"", "a", "b", "nobody"}).Draw(rt, "consumer")
 	after := rapid.IntRange(-4, len(m.sides[0].ids)-1).Draw(rt, "after")
 	m.both(rt, fmt.Sprintf("list %d pending of %v, %q, after %v", count, p, consumer, picked{after}), func(s *side) string {
-		list, err := s.Broker.Pending(s.Context(), s.key(p.stream), p.group, consumer, s.pick(after), count)
+		list, err := s.Broker.Pending(s.Context(), s.at(p, "").Stream, p.group, consumer, s.pick(after), count)
 		var said strings.Builder
 		for _, e := range list {
 			fmt.Fprintf(&said, "%s of %s, %d; ", s.id(e.ID), e.Consumer, e.Deliveries)
@@ -188,11 +188,12 @@ func (m *comparison) peek(rt *rapid.T) {
 	anyEnd := rapid.IntRange(-4, len(m.sides[0].ids)-1)
 	first, last := anyEnd.Draw(rt, "first"), anyEnd.Draw(rt, "last")
 	m.both(rt, fmt.Sprintf("range %d of %s, %v", count, key, picked{first, last}), func(s *side) string {
+		s.nameless = key != "payments"
 		entries, err := s.Broker.Range(s.Context(), s.key(key), s.pick(first), s.pick(last), count)
 		var said strings.Builder
 		for _, e := range entries {
 			if key == "payments" {
-				said.WriteString(s.id(e.ID))
+				fmt.Fprintf(&said, "%v ", s.id(e.ID))
 			}
 			said.WriteString(short(e.Fields))
 		}

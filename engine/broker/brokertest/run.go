@@ -95,6 +95,8 @@ var cases = []struct {
 	{"Infos", infoCases},
 	{"Pending", pendingCases},
 	{"Errors", errorCases},
+	{"Twice", twiceCases},
+	{"Edges", edgeCases},
 	{"Close", closeCases},
 }
 

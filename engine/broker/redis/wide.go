@@ -12,7 +12,9 @@ import (
 // on. Its fence is the lease instead of the script: the entry is renewed, which
 // fails unless it is pending under the owner, and published and acknowledged in
 // a transaction right after, while no claim can be due. A repetition after a
-// lost answer finds it no longer pending, as in a script.
+// lost answer finds it no longer pending, as in a script. An entry whose body is
+// gone leaves the pending list with the renewal, and nobody can claim it any
+// more: what came of it is published all the same.
 //
 // The types of the destinations are checked before; a key that changes its type
 // between check and transaction makes the step Torn.
@@ -32,7 +34,7 @@ func (b *Broker) settleWide(ctx context.Context, p *settling, s *broker.Step) (b
 	if err != nil {
 		return broker.StepResult{}, err
 	}
-	if held[0] != broker.Held {
+	if held[0] == broker.HeldByOther {
 		return broker.StepResult{Status: broker.NotOwned}, nil
 	}
 	return b.publishWide(ctx, p, s)
