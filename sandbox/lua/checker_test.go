@@ -58,6 +58,8 @@ func TestFindings(t *testing.T) {
 		{"misspelt member", "function handle(e)\n  return reply(json.encod(e))\nend", []string{"h.lua:2:16 name json.encod!"}},
 		{"a constant of a library", "function handle(e) return reply({ math.pi, math.tau, json.null }) end", nil},
 		{"of other Luas", "function handle(e)\n  local x = require('x')\n  print(os.time(), io.open('x'))\n  return ack()\nend", []string{"h.lua:2:13 name require!", "h.lua:3:3 name print!", "h.lua:3:9 name os.time!", "h.lua:3:20 name io!"}},
+		{"the nil of another language", "function handle(e) if e.x == null then return ack() end return drop() end", []string{"h.lua:1:30 name null"}},
+		{"a local of such a name", "local null = {}\nfunction handle(e) if e.x == null then return ack() end return drop() end", nil},
 		{"a global that is asked for", "function handle(e) if cjson then cjson.encode(e) end return ack() end", nil},
 		{"a global that is set", "function setup() counter = {} end\nfunction handle(e) return reply(counter.x) end", nil},
 		{"ctx without a parameter", "function handle(e)\n  return reply(ctx.id)\nend", []string{"h.lua:2:16 name ctx!"}},

@@ -107,18 +107,27 @@ func syntaxError(src sandbox.Source, err error) *sandbox.LoadError {
 			out.Problem += ": " + parserWords(e.Message)
 		} else {
 			out.Remedy = "an `end`, a bracket or the rest of an expression is missing"
+			hint(src, out, e)
 		}
 		return out
 	}
-	out.Line, out.Column = e.Pos.Line, max(0, e.Pos.Column)
+	out.Line, out.Column = e.Pos.Line, wordStart(e)
 	out.Problem = parserWords(e.Message)
 	if e.Token != "" {
 		out.Problem += " near `" + short(e.Token) + "`"
 	}
 	if e.Token == "!" {
 		out.Remedy = "Lua writes `not` and `~=`"
+		return out
 	}
+	hint(src, out, e)
 	return out
+}
+
+// wordStart is the column of the word that the parser stopped at, of which it
+// tells the last one.
+func wordStart(e *parse.Error) int {
+	return max(0, e.Pos.Column-max(0, len(e.Token)-1))
 }
 
 func parserWords(message string) string {

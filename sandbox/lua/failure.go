@@ -3,6 +3,7 @@ package lua
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -119,10 +120,16 @@ func (v *vm) splitPlace(s string) (place, text string) {
 	return "", s
 }
 
+// callsNothing is how calledNothing words the call of a name.
+var callsNothing = regexp.MustCompile(`^attempt to call '(.*)', which is no function here$`)
+
 // loadError is a failure of a top level as a problem of the user's file.
 func (v *vm) loadError(p *program, err error) error {
 	place, text := v.describe(err)
 	out := &sandbox.LoadError{Source: p.name, Problem: text}
+	if name := callsNothing.FindStringSubmatch(text); name != nil {
+		out.Remedy = absent[name[1]].remedy
+	}
 	if v.m.err != nil {
 		out.Problem = "the top level of the script was " + v.limitText()
 	}

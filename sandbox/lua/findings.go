@@ -138,6 +138,9 @@ func (j *judge) unknown(u use) (f sandbox.Finding, found bool) {
 	if !ok {
 		help = absent[u.root]
 	}
+	if meant := constants[u.root]; meant != "" {
+		help.meant = meant
+	}
 	f = sandbox.Finding{
 		Kind: sandbox.FindingName, Name: u.root, Meant: help.meant, Remedy: help.remedy,
 		Problem: fmt.Sprintf("there is %s `%s` here", what, u.root), Known: j.names(u.call && u.member == ""),

@@ -19,7 +19,17 @@ func TestLoadErrors(t *testing.T) {
 		want       string
 	}{
 		{"not Lua", "local x = 1\nlocal = 2", 2, "this is not Lua near `=`"},
-		{"ends too early", "function handle()\n  return ack()\n", 2, "the script ends too early; an `end`"},
+		{"ends in an expression", "local x =\n", 1, "the script ends too early; an `end`"},
+		{"a function without its end", "function handle()\n  return ack()\n", 1, "this `function` is never closed; write the `end`"},
+		{"an if without its end", "function handle(e)\n  if e.x then\n    log()\n  return ack()\nend\n", 2, "this `if` is never closed; write the `end`"},
+		{"an if without its end before a statement", "function handle(e)\n  if e.x then\n    return ack()\n  if e.y then\n    return drop()\n  end\nend\n", 2, "this `if` is never closed"},
+		{"a loop without its end, and others with theirs", "function a()\n  for i = 1, 2 do\n    b()\nend\nfunction handle()\n  if x then\n    y()\n  end\nend\n", 2, "this `do` is never closed"},
+		{"a table without its brace", "function handle(e)\n  return { a = 1\nend\n", 2, "this `{` is never closed; write the `}`"},
+		{"a call without its parenthesis", "function handle(e)\n  if tonumber(e.x then\n    return ack()\n  end\nend\n", 2, "this `(` is never closed; write the `)`"},
+		{"a table without its comma", "function handle(e)\n  return {\n    a = 1\n    b = 2\n  }\nend\n", 4, "separated by commas"},
+		{"an assignment of other languages", "function handle(e)\n  local t = 1\n  t += e.x\n  return ack()\nend\n", 3, "write `t = t + ...`"},
+		{"brackets in texts", "function handle(e)\n  local s = '({[' .. \"if do\"\n  return {\nend\n", 3, "this `{` is never closed"},
+		{"a file of another Lua", "local m = require('m')", 1, "'require', which is no function here; name the file in modules"},
 		{"not equal of other languages", "function handle(e)\n  return e.x != 1\nend", 2, "invalid token near `!`; Lua writes `not` and `~=`"},
 		{"a number too large", "function handle(e)\n  return e.id == 9007199254740993\nend", 2, "the number 9007199254740993 is beyond 2^53 and would lose digits; write int(\"9007199254740993\")"},
 		{"a hexadecimal number too large", "local x = 0xFFFFFFFFFFFFFFFF", 1, "write int(\"0xFFFFFFFFFFFFFFFF\")"},

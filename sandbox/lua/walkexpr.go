@@ -2,6 +2,10 @@ package lua
 
 import "github.com/yuin/gopher-lua/ast"
 
+// constants are those of other languages, and Lua's: who reads one does not ask
+// whether it exists.
+var constants = map[string]string{"null": "nil", "NULL": "nil", "None": "nil", "undefined": "nil", "True": "true", "False": "false"}
+
 // exprs walks expressions; one that is not there is nil.
 func (w *walker) exprs(list ...ast.Expr) {
 	for _, e := range list {
@@ -20,8 +24,15 @@ func (w *walker) exprs(list ...ast.Expr) {
 func (w *walker) expr(e ast.Expr) {
 	switch e := e.(type) {
 	case *ast.IdentExpr:
-		w.mention(e.Value)
-		if !w.isLocal(e.Value) {
+		switch {
+		case w.isLocal(e.Value):
+			w.mention(e.Value)
+		case constants[e.Value] != "":
+			w.branch++ // it is nil, which no run fails of
+			w.use(use{root: e.Value, line: e.Line()})
+			w.branch--
+		default:
+			w.mention(e.Value)
 			w.out.asked[e.Value] = true
 		}
 	case *ast.AttrGetExpr:

@@ -1,0 +1,163 @@
+package lua
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/yuin/gopher-lua/ast"
+	"github.com/yuin/gopher-lua/parse"
+
+	"pipeline/sandbox"
+)
+
+// opener is a word or bracket that something has to close.
+type opener struct {
+	text         string
+	line, column int
+	// indent is the white space before its line.
+	indent int
+}
+
+// bracket reports whether it is a sign, not a word that `end` closes.
+func (o opener) bracket() bool { return strings.Contains("([{", o.text) }
+
+// statementWords begin or end statements: inside a bracket they are out of place.
+var statementWords = []string{"end", "if", "then", "else", "elseif", "return", "local", "for", "while", "repeat", "until", "do", "break", "goto"}
+
+// assigning finds an assignment that other languages have and Lua has not.
+var assigning = regexp.MustCompile(`([\w.\[\]"']+)\s*(\+|-|\*|/|%|\.\.)=[^=]`)
+
+// hinter reads a script that the parser did not understand.
+type hinter struct {
+	src   sandbox.Source
+	lines [][]byte
+}
+
+// hint says more of a place that the parser did not understand: what was not
+// closed before it, or what another language would have written there. Where the
+// fault lies elsewhere, it moves the problem there.
+func hint(src sandbox.Source, out *sandbox.LoadError, e *parse.Error) {
+	h := &hinter{src, bytes.Split(src.Code, []byte("\n"))}
+	open, first := h.openAt(e)
+	indent := h.indent(e.Pos.Line)
+	if m := assigning.FindSubmatch(h.line(e.Pos.Line)); m != nil && e.Pos.Line != parse.EOF && bytes.Contains(m[2], []byte(e.Token)) {
+		out.Remedy = fmt.Sprintf("write `%s = %s %s ...`", m[1], m[1], m[2])
+		return
+	}
+	if len(open) == 0 {
+		return
+	}
+	last := open[len(open)-1]
+	switch {
+	case e.Pos.Line == parse.EOF:
+		if last.bracket() {
+			unclosed(out, last)
+		} else {
+			unclosed(out, h.misindented(last))
+		}
+	case last.bracket() && slices.Contains(statementWords, e.Token):
+		unclosed(out, last)
+	case last.text == "{" && first && isName(e.Token):
+		out.Remedy = "the members of a table are separated by commas"
+	case !last.bracket() && first && indent <= last.indent && e.Token != "end" && e.Token != "else" && e.Token != "elseif" && e.Token != "until":
+		unclosed(out, last)
+	}
+}
+
+// unclosed makes the problem that of something that is not closed.
+func unclosed(out *sandbox.LoadError, o opener) {
+	out.Line, out.Column = o.line, o.column
+	closer := map[string]string{"(": ")", "[": "]", "{": "}", "repeat": "until"}[o.text]
+	if closer == "" {
+		closer = "end"
+	}
+	out.Problem, out.Remedy = fmt.Sprintf("this `%s` is never closed", o.text), fmt.Sprintf("write the `%s` that closes it", closer)
+}
+
+// misindented is the word that by its indentation lacks its end: the last open
+// one if each word that was closed stood as its end does.
+func (h *hinter) misindented(last opener) opener {
+	if lost, ok := h.wronglyClosed(); ok {
+		return lost
+	}
+	return last
+}
+
+// words goes over the words of a script, with whether each is the first of its
+// line; visit returns false to end.
+func (h *hinter) words(visit func(t ast.Token, first bool) bool) {
+	s := parse.NewScanner(bytes.NewReader(h.src.Code), h.src.Name)
+	var lexer parse.Lexer
+	line := 0
+	for {
+		t, err := s.Scan(&lexer)
+		if err != nil || t.Type == parse.EOF || !visit(t, t.Pos.Line != line) {
+			return
+		}
+		lexer.PrevTokenType, line = t.Type, t.Pos.Line
+	}
+}
+
+// openAt are the openers before the place of an error, and whether the word
+// there is the first of its line.
+func (h *hinter) openAt(e *parse.Error) (open []opener, first bool) {
+	h.words(func(t ast.Token, isFirst bool) bool {
+		if e.Pos.Line != parse.EOF && (t.Pos.Line > e.Pos.Line || t.Pos.Line == e.Pos.Line && t.Pos.Column >= wordStart(e)) {
+			first = isFirst
+			return false
+		}
+		open = h.track(open, t)
+		return true
+	})
+	return open, first
+}
+
+// track takes a word into account.
+func (h *hinter) track(open []opener, t ast.Token) []opener {
+	switch t.Str {
+	case "(", "[", "{", "function", "if", "do", "repeat":
+		if t.Type != parse.TString {
+			return append(open, opener{t.Str, t.Pos.Line, t.Pos.Column, h.indent(t.Pos.Line)})
+		}
+	case ")", "]", "}", "end", "until":
+		if t.Type != parse.TString && len(open) > 0 {
+			return open[:len(open)-1]
+		}
+	}
+	return open
+}
+
+// wronglyClosed is the first word whose end stands further left than its line
+// does: what it closes is another one, and this has none.
+func (h *hinter) wronglyClosed() (lost opener, found bool) {
+	var open []opener
+	h.words(func(t ast.Token, first bool) bool {
+		if n := len(open); n > 0 && first && t.Str == "end" && t.Type != parse.TString && h.indent(t.Pos.Line) < open[n-1].indent {
+			lost, found = open[n-1], true
+			return false
+		}
+		open = h.track(open, t)
+		return true
+	})
+	return lost, found
+}
+
+// line is a line, from 1; none for one that is not there.
+func (h *hinter) line(number int) []byte {
+	if number < 1 || number > len(h.lines) {
+		return nil
+	}
+	return h.lines[number-1]
+}
+
+func (h *hinter) indent(number int) int {
+	line := h.line(number)
+	return len(line) - len(bytes.TrimLeft(line, " \t"))
+}
+
+func isName(word string) bool {
+	return word != "" && !slices.Contains(statementWords, word) && strings.Trim(strings.ToLower(word), "abcdefghijklmnopqrstuvwxyz_0123456789") == ""
+}
