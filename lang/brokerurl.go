@@ -2,6 +2,7 @@ package lang
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,6 +31,10 @@ func (l *loader) checkURL(n *node) {
 		return // what a variable holds is seen when the server is dialled
 	}
 	v.ok = false
+	if name := shellName.FindStringSubmatch(v.text); name != nil && !found {
+		l.shellURL(v, name[1])
+		return
+	}
 	const help = "It begins with redis://, rediss:// (over TLS) or unix://, as in redis://host:6379/0."
 	if !found || strings.ContainsAny(scheme, ":/@. ") {
 		l.fail(diag.InvalidValue, v.rng, "url has no scheme", help).Suggest("redis://…")
@@ -43,6 +48,18 @@ func (l *loader) checkURL(n *node) {
 		meant = "rediss"
 	}
 	d.Suggest(meant + "://…")
+}
+
+// shellName is a string that is nothing but the name of an environment variable,
+// as a shell has it.
+var shellName = regexp.MustCompile(`^\$\{?([A-Za-z_]\w*)\}?$`)
+
+// shellURL reports an address that a shell would have filled in.
+func (l *loader) shellURL(v *value, name string) {
+	d := l.fail(diag.InvalidValue, v.rng, "a variable of a shell is not filled in here", fmt.Sprintf("Declare a variable with default = env(%q), and write url = var.NAME.", name))
+	if lower := strings.ToLower(name); l.named["variable"][lower] != nil {
+		d.Suggest("var."+lower).Edit(v.rng, "var."+lower)
+	}
 }
 
 // checkAddress reports what stands where the port and the database of an

@@ -83,7 +83,7 @@ func (l *loader) checkGroupNames() {
 			}
 		}
 		k := key{g.spec.Stream, g.spec.Name}
-		if first := seen[k]; first != nil && k.stream != nil {
+		if first := seen[k]; first != nil && k.stream != nil && first.label != g.node.label {
 			l.fail(diag.DuplicateName, l.nameRange(g.node), fmt.Sprintf("two groups of one stream are called %q on the server", g.spec.Name), "They would share its entries. Rename one.").
 				Relate(l.nameRange(first), "the first is here")
 			continue

@@ -3,6 +3,7 @@ package lang
 import (
 	"bytes"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -14,6 +15,9 @@ import (
 // handlerProblem turns a problem of a script into a diagnostic that points into
 // the script, or to the argument that names what it lacks.
 func (l *loader) handlerProblem(n *node, h *spec.Handler, p Problem) {
+	if p.Grant != "" && l.excused["grant"] {
+		return // it is written, in a wrong form
+	}
 	arg, file := n.val("source"), h.Path
 	if p.Module >= 0 && p.Module < len(h.Modules) {
 		arg, file = n.val("modules"), h.Modules[p.Module].Path
@@ -42,7 +46,19 @@ func (l *loader) handlerProblem(n *node, h *spec.Handler, p Problem) {
 		d.Code, d.Summary, d.Detail, d.Suggestion = diag.GrantUnavailable, fmt.Sprintf("%s is not in this version", later), "It comes later. Only log can be granted now.", ""
 	case p.Grant != "":
 		l.addGrant(d, n, p.Grant)
+	case p.Unknown != "" && p.Remedy == "" && d.Suggestion == "":
+		d.Detail = l.definedIn(n, h, p.Unknown)
 	}
+}
+
+// definedIn says how a script comes to a name that it has not: by a module of
+// that name, where there is a file.
+func (l *loader) definedIn(n *node, h *spec.Handler, name string) string {
+	root, _, _ := strings.Cut(name, ".")
+	if found := l.below(path.Dir(n.file.name), root+".lua"); found != "" && path.Join(path.Dir(n.file.name), found) != h.Path {
+		return fmt.Sprintf("What a module defines can be used once the handler names it: modules = [%q].", found)
+	}
+	return "Define it in the script, or name the Lua file that does in modules of the handler."
 }
 
 func (p *Problem) severity() diag.Severity {

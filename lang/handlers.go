@@ -133,6 +133,11 @@ func (l *loader) nearHandler(name, where string) string {
 // nearScript is the file beside a missing one that was probably meant, as the
 // pipeline file would name it.
 func (l *loader) nearScript(name, where string) string {
+	if !path.IsAbs(name) {
+		if found := l.below(strings.TrimSuffix(path.Dir(where), path.Dir(name)), path.Base(name)); found != "" {
+			return found
+		}
+	}
 	if near := l.nearFile(where); near != "" {
 		return path.Join(path.Dir(name), path.Base(near))
 	}
@@ -143,6 +148,35 @@ func (l *loader) nearScript(name, where string) string {
 		}
 	}
 	return ""
+}
+
+// maxFolders is in how many folders a file is looked for.
+const maxFolders = 200
+
+// below is the path from a directory to the only file of a name in a folder of
+// it, or "".
+func (l *loader) below(dir, name string) string {
+	dir = path.Clean(dir)
+	entries, err := fs.ReadDir(l.fsys, dir)
+	if err != nil {
+		return ""
+	}
+	found, looked := "", 0
+	for _, e := range entries {
+		if !e.IsDir() || strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		if looked++; looked > maxFolders {
+			return ""
+		}
+		if at := path.Join(e.Name(), name); l.exists(path.Join(dir, at)) {
+			if found != "" {
+				return ""
+			}
+			found = at
+		}
+	}
+	return found
 }
 
 // wordEnd is the end of the word at an offset, at least one byte on.

@@ -19,6 +19,8 @@ type numberHabit struct {
 	// what says what is wrong; help what to do.
 	what, help string
 	code       diag.Code
+	// behind is what must follow; nil is anything.
+	behind *regexp.Regexp
 	// meant is what was to be written, "" when it cannot be said.
 	meant func(name string, m []string) string
 }
@@ -28,12 +30,33 @@ const plainNumber = "Numbers are written in decimal digits, with a point: 100000
 
 // numberHabits are looked for where a value begins, the longest first.
 var numberHabits = []numberHabit{
-	{regexp.MustCompile(`^\d{1,3}(?:_\d+)+`), "a number has no underscores", plainNumber, diag.Syntax, without("_")},
-	{regexp.MustCompile(`^\d{1,3}(?:,\d{3})+\b`), "a number has no commas", plainNumber, diag.Syntax, without(",")},
-	{regexp.MustCompile(`^0[xXoObB][0-9a-fA-F]+`), "a number is written in decimal digits", plainNumber, diag.Syntax, decimal},
-	{regexp.MustCompile(`^\.\d+`), "a number begins with a digit", plainNumber, diag.Syntax, func(_ string, m []string) string { return "0" + m[0] }},
-	{regexp.MustCompile(`^\d+\.\d+(?:\.\d+)+[\w.-]*`), "a version stands without quotes", "It is a string: two points make no number.", diag.UnquotedValue, func(_ string, m []string) string { return strconv.Quote(m[0]) }},
-	{regexp.MustCompile(`^(\d+)([kKmM])\b`), "a number has no suffix", plainNumber, diag.Syntax, thousands},
+	{regexp.MustCompile(`^\d{1,3}(?:_\d+)+`), "a number has no underscores", plainNumber, diag.Syntax, nil, without("_")},
+	{regexp.MustCompile(`^\d{1,3}(?:,\d{3})+\b`), "a number has no commas", plainNumber, diag.Syntax, nil, without(",")},
+	{regexp.MustCompile(`^0[xXoObB][0-9a-fA-F]+`), "a number is written in decimal digits", plainNumber, diag.Syntax, nil, decimal},
+	{regexp.MustCompile(`^\.\d+`), "a number begins with a digit", plainNumber, diag.Syntax, nil, func(_ string, m []string) string { return "0" + m[0] }},
+	{regexp.MustCompile(`^\d+\.\d+(?:\.\d+)+[\w.-]*`), "a version stands without quotes", "It is a string: two points make no number.", diag.UnquotedValue, nil, func(_ string, m []string) string { return strconv.Quote(m[0]) }},
+	{regexp.MustCompile(`^(\d+)([kKmM])\b`), "a number has no suffix", plainNumber, diag.Syntax, nil, thousands},
+	{regexp.MustCompile(`^(\d+(?:\.\d+)?)[ \t]*%`), "a number has no percent sign", plainNumber, diag.Syntax, lineEnd, hundredths},
+	{regexp.MustCompile(`^(\d+),(\d+)`), "a number has a point, not a comma", plainNumber, diag.Syntax, lineEnd, pointed},
+}
+
+// lineEnd is the end of a line, or a comment before it.
+var lineEnd = regexp.MustCompile(`^[ \t]*(?:[\r\n#]|//|$)`)
+
+// hundredths reads 20%, and pointed 0,2, where a fraction is wanted.
+func hundredths(name string, m []string) string {
+	n, err := strconv.ParseFloat(m[1], 64)
+	if err != nil || !allAre(name, schema.Number) {
+		return ""
+	}
+	return strconv.FormatFloat(n/100, 'f', -1, 64)
+}
+
+func pointed(name string, m []string) string {
+	if !allAre(name, schema.Number) {
+		return ""
+	}
+	return m[1] + "." + m[2]
 }
 
 func without(sign string) func(string, []string) string {
@@ -62,11 +85,14 @@ func thousands(name string, m []string) string {
 }
 
 // counts reports whether all arguments of a name are whole numbers.
-func counts(name string) bool {
+func counts(name string) bool { return allAre(name, schema.Integer) }
+
+// allAre reports whether all arguments of a name are of a kind.
+func allAre(name string, kind schema.Kind) bool {
 	found, all := false, true
 	schema.Pipeline.Walk(func(_ []string, b *schema.Block) {
 		if a := b.Arg(name); a != nil {
-			found, all = true, all && a.Kind == schema.Integer
+			found, all = true, all && a.Kind == kind
 		}
 	})
 	return found && all
@@ -105,7 +131,7 @@ func (r *repairer) number(name string, start int) bool {
 	rest := string(r.text[start:min(start+80, len(r.text))])
 	for _, h := range numberHabits {
 		m := h.pattern.FindStringSubmatch(rest)
-		if m == nil {
+		if m == nil || h.behind != nil && !h.behind.MatchString(rest[len(m[0]):]) {
 			continue
 		}
 		meant := h.meant(name, m)

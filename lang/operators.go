@@ -46,7 +46,7 @@ type valueScan struct {
 func (v *valueScan) scan() {
 	for ; v.kind(v.i) != hclsyntax.TokenEOF && !v.broken; v.i++ {
 		kind := v.kind(v.i)
-		if len(v.open) == 0 && v.ends(kind) {
+		if len(v.open) == 0 && v.ends(kind) || v.statementBelow() {
 			return
 		}
 		if v.habit() {
@@ -58,6 +58,22 @@ func (v *valueScan) scan() {
 			v.open = v.open[:len(v.open)-1]
 		}
 	}
+}
+
+// statementBelow reports whether the next argument begins although a bracket of
+// the value is open.
+func (v *valueScan) statementBelow() bool {
+	return (v.inside(hclsyntax.TokenOBrack) || v.inside(hclsyntax.TokenOParen)) && v.kind(v.i) == hclsyntax.TokenIdent && v.kind(v.i+1) == hclsyntax.TokenEqual &&
+		v.startsLineAt(v.i) && endsOperand(v.kind(v.i-1-v.breaks()))
+}
+
+// breaks is how many line breaks stand before the token.
+func (v *valueScan) breaks() int {
+	n := 0
+	for v.kind(v.i-1-n) == hclsyntax.TokenNewline || v.kind(v.i-1-n) == hclsyntax.TokenComment {
+		n++
+	}
+	return n
 }
 
 // ends reports whether a token outside of all brackets lies behind the value.
@@ -78,6 +94,8 @@ func (v *valueScan) habit() bool {
 	}
 	v.missingComma()
 	switch v.kind(v.i) {
+	case hclsyntax.TokenMinus:
+		return v.dashComment() || v.sign()
 	case hclsyntax.TokenIdent:
 		return v.word()
 	case hclsyntax.TokenInvalid:
@@ -176,6 +194,20 @@ func (v *valueScan) wrongSign(n int, text, ours string) bool {
 	return true
 }
 
+// dashComment handles a comment in the style of SQL and Lua behind a value.
+func (v *valueScan) dashComment() bool {
+	if v.joined(2) != "--" || len(v.open) > 0 || !endsOperand(v.kind(v.i-1)) {
+		return false
+	}
+	d := v.fail(diag.InvalidCharacter, v.i, v.i+1, "-- begins no comment", "Comments begin with # or //.")
+	d.Suggest("#").Edit(d.Range, "#")
+	v.put(from(v.tokens[v.i]), "//")
+	for v.kind(v.i+1) != hclsyntax.TokenNewline && v.kind(v.i+1) != hclsyntax.TokenEOF {
+		v.i++
+	}
+	return true
+}
+
 // colonForDot handles stream:orders.
 func (v *valueScan) colonForDot() bool {
 	for k := v.name; k < v.i; k++ {
@@ -239,7 +271,7 @@ func (v *valueScan) dollar() bool {
 	case slices.Contains([]string{"var", "local", "entry", "headers", "reply"}, next) || slices.Contains(referable, next):
 		d.Edit(d.Range, "")
 	case v.kind(v.i+1) == hclsyntax.TokenIdent:
-		d.Suggest("var."+next).Edit(d.Range, "var.")
+		d.Suggest("var."+strings.ToLower(next)).Edit(v.span(v.i, v.i+1), "var."+strings.ToLower(next))
 	}
 	return true
 }

@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -166,7 +167,75 @@ func (l *loader) lookup(arg *schema.Arg, name string, tr *hclsyntax.ScopeTravers
 		}
 	}
 	d.Detail = fmt.Sprintf("Declare it: %s %q { … }.", arg.Target, name)
+	if only := l.onlyUnused(arg.Target); only != "" {
+		d.Detail = fmt.Sprintf("Declare it: %s %q { … }; or it has another name by now: nothing refers to %q.", arg.Target, name, only)
+		d.Suggest(only).Edit(eval.Range(l.report, tr.Traversal[1].SourceRange()), "."+only)
+	}
 	return nil, false
+}
+
+// onlyUnused is the only block of a type that nothing in the files refers to,
+// or "": it was probably renamed where it is declared.
+func (l *loader) onlyUnused(kind string) string {
+	if l.report.Full() {
+		return ""
+	}
+	used := l.referredNames(kind)
+	found := ""
+	for _, name := range l.names(kind) {
+		if used[name] {
+			continue
+		}
+		if found != "" {
+			return ""
+		}
+		found = name
+	}
+	return found
+}
+
+// referredNames are the names behind kind. in the text of the files.
+func (l *loader) referredNames(kind string) map[string]bool {
+	names := map[string]bool{}
+	for _, f := range l.files {
+		for rest := f.src.Text; ; {
+			i := bytes.Index(rest, []byte(kind+"."))
+			if i < 0 {
+				break
+			}
+			rest = rest[i+len(kind)+1:]
+			end := 0
+			for end < len(rest) && isNameByte(rest[end]) {
+				end++
+			}
+			names[string(rest[:end])] = true
+		}
+	}
+	return names
+}
+
+func isNameByte(c byte) bool {
+	return c == '_' || c == '-' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
+}
+
+// spelledOut is the block whose label, or name on the server, is written as a
+// path: stream.shop.results, or "".
+func (l *loader) spelledOut(kind string, tr hcl.Traversal) string {
+	var parts []string
+	for _, step := range tr[1:] {
+		attr, ok := step.(hcl.TraverseAttr)
+		if !ok {
+			return ""
+		}
+		parts = append(parts, attr.Name)
+	}
+	if found := l.byServerName(kind, strings.Join(parts, ".")); found != "" {
+		return found
+	}
+	if label := strings.Join(parts, "_"); l.named[kind][label] != nil {
+		return label
+	}
+	return ""
 }
 
 // stringReference reports a string where a reference belongs.
@@ -245,6 +314,9 @@ func (l *loader) wrongReference(tr *hclsyntax.ScopeTraversalExpr, arg *schema.Ar
 		if index, ok := tr.Traversal[1].(hcl.TraverseIndex); ok && index.Key.Type() == cty.String && hclsyntax.ValidIdentifier(index.Key.AsString()) {
 			d.Suggest(arg.Target+"."+index.Key.AsString()).Edit(rng, arg.Target+"."+index.Key.AsString())
 		}
+	case len(tr.Traversal) > 2 && root == arg.Target && l.spelledOut(root, tr.Traversal) != "":
+		whole := root + "." + l.spelledOut(root, tr.Traversal)
+		d.Suggest(whole).Edit(rng, whole)
 	case len(tr.Traversal) > 2 && root == arg.Target && l.named[arg.Target][name] != nil:
 		d.Suggest(arg.Target+"."+name).Edit(rng, arg.Target+"."+name)
 	case name != "" && l.named[arg.Target][name] != nil:

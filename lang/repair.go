@@ -26,7 +26,7 @@ type repairer struct {
 // repair mends what it can; ok is false when parsing makes no sense.
 func (l *loader) repair(f *file, tokens hclsyntax.Tokens) (text []byte, ok bool) {
 	r := &repairer{l: l, f: f, text: bytes.Clone(f.src.Text), tokens: tokens}
-	for _, pass := range []func(){r.byteOrderMark, r.characters, r.otherLanguage, r.shellDefaults, r.benthosPaths, r.tripleQuotes, r.quotes, r.strings, r.numbers, r.units, r.operators, r.statements} {
+	for _, pass := range []func(){r.byteOrderMark, r.leftovers, r.characters, r.otherLanguage, r.shellDefaults, r.benthosPaths, r.tripleQuotes, r.quotes, r.strings, r.numbers, r.units, r.operators, r.statements} {
 		pass()
 		if r.broken {
 			return nil, false

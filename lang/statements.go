@@ -32,7 +32,12 @@ type statements struct {
 	// block of another indentation.
 	strayed *stray
 	early   int
-	changed bool
+	// lastClose is the brace that closed the last block of the top level,
+	// tooEarly one behind which lost seems to belong into the block; -1 is none.
+	lastClose, tooEarly, lost int
+	// needless is a comma that was reported with what stands before it.
+	needless int
+	changed  bool
 }
 
 // stray is a block that seems to lack its closing brace.
@@ -42,7 +47,7 @@ type stray struct {
 }
 
 func (r *repairer) statements() {
-	s := &statements{repairer: r, early: -1}
+	s := &statements{repairer: r, early: -1, lastClose: -1, tooEarly: -1, needless: -1}
 	for !s.broken && s.statement() {
 	}
 	if !s.broken && s.changed {
@@ -86,19 +91,28 @@ func (s *statements) statement() bool {
 		s.close()
 	case hclsyntax.TokenIdent:
 		s.noteIndent()
-		s.sameLine()
-		s.named(s.i, s.i+1)
+		s.noteOutside()
+		if !s.strayWord() {
+			s.sameLine()
+			s.named(s.i, s.i+1)
+		}
 	case hclsyntax.TokenOQuote:
 		s.noteIndent()
 		s.quotedName()
 	case hclsyntax.TokenMinus:
 		s.dashes()
 	case hclsyntax.TokenComma, hclsyntax.TokenSemicolon:
-		if !s.otherComment() {
+		if s.i == s.needless {
+			s.i++
+		} else if !s.otherComment() {
 			s.separator()
 		}
 	case hclsyntax.TokenOBrack:
 		if !s.startsLine(s.i) || !s.section(s.i, "a section in brackets is no block") {
+			s.i++
+		}
+	case hclsyntax.TokenPlus:
+		if !s.differenceSign() {
 			s.i++
 		}
 	default:
@@ -167,6 +181,9 @@ func (s *statements) close() {
 	if b == nil {
 		s.broken = true
 		at := s.i
+		if s.early < 0 && s.closedTooEarly() {
+			return
+		}
 		if s.early >= 0 {
 			at = s.early
 		}
@@ -188,6 +205,9 @@ func (s *statements) close() {
 		}
 	}
 	s.open = s.open[:len(s.open)-1]
+	if len(s.open) == 0 {
+		s.lastClose = s.i
+	}
 	s.i++
 }
 
@@ -226,6 +246,7 @@ func (s *statements) quotedName() {
 	d.Edit(d.Range, name)
 	if next == hclsyntax.TokenColon {
 		d.Edit(s.span(end+1, end+1), " =")
+		s.commaOfJSON(d, end+2)
 	}
 	s.blank(from(s.tokens[s.i]), to(s.tokens[s.i]))
 	s.blank(from(s.tokens[end]), to(s.tokens[end]))
@@ -250,7 +271,9 @@ func (s *statements) dashes() {
 		s.skipLine()
 		return
 	}
-	s.i++
+	if !s.differenceSign() {
+		s.i++
+	}
 }
 
 // separator handles a comma or semicolon after a statement.
@@ -347,6 +370,7 @@ func (s *statements) labels(name, next int) {
 		s.openBlock(name, at)
 	case s.kind(at) == hclsyntax.TokenNewline && s.braceBelow(at) >= 0:
 		s.braceOnNextLine(name, at)
+	case s.kind(next) == hclsyntax.TokenOQuote && s.kind(at) != hclsyntax.TokenEqual && s.bracelessBlock(name, at):
 	case labels == 1 && (s.kind(at) != hclsyntax.TokenEqual):
 		s.missingEquals(name, next)
 	case s.kind(at) == hclsyntax.TokenEqual && s.kind(next) == hclsyntax.TokenOQuote:

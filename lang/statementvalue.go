@@ -65,6 +65,10 @@ func (s *statements) value(name int) {
 		}
 		last := open[len(open)-1]
 		if closers[s.kind(last)] != kind {
+			if s.swapped(open) {
+				open = open[:len(open)-2]
+				continue
+			}
 			s.unclosedBracket(open)
 			return
 		}

@@ -3,6 +3,7 @@ package lang
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -51,10 +52,48 @@ var messages = map[string]message{
 	"Missing attribute value":                         {diag.Syntax, "a member of an object has no value", "Write name = value."},
 	"Missing key/value separator":                     {diag.Syntax, "a member of an object has no value", "Write name = value."},
 	"Missing false expression in conditional":         {diag.Syntax, "a condition has no second result", "Write condition ? one : other."},
-	"Attribute name required":                         {diag.Syntax, "a name is expected after the dot", ""},
-	"Invalid attribute name":                          {diag.Syntax, "a name is expected after the dot", ""},
+	"Attribute name required":                         {diag.Syntax, nameExpected, ""},
+	"Invalid attribute name":                          {diag.Syntax, nameExpected, ""},
 	"Unsupported operator":                            {diag.Syntax, "there is no such operator", "Use && and || for conditions; arithmetic is + - * / %."},
 	"Invalid character":                               {diag.InvalidCharacter, "this character is not part of the language", "Replace or remove it."},
+}
+
+const nameExpected = "a name is expected after the dot"
+
+var (
+	wordAndDot   = regexp.MustCompile(`([A-Za-z_][\w-]*)\.\s*$`)
+	labelledLine = regexp.MustCompile(`(?m)^[ \t]*([a-z_]+)[ \t]+"([\w-]+)"[ \t]*\{`)
+)
+
+// namesBehind says what a reference that breaks off at a place may go on with:
+// the blocks of its type that the file declares. The range is then that of the
+// reference.
+func namesBehind(f *file, at diag.Range) (diag.Range, string) {
+	first := max(0, at.Start.Byte-200)
+	text := f.src.Text[first:min(at.Start.Byte+1, len(f.src.Text))]
+	m := wordAndDot.FindSubmatchIndex(text) // up to the dot itself, or to what stands behind it
+	if m == nil {
+		m = wordAndDot.FindSubmatchIndex(text[:max(0, len(text)-1)])
+	}
+	if m == nil {
+		return at, ""
+	}
+	root := string(text[m[2]:m[3]])
+	at = f.src.Range(first+m[2], first+m[3]+1)
+	kind := root
+	if root == "var" {
+		kind = "variable"
+	}
+	var names []string
+	for _, block := range labelledLine.FindAllSubmatch(f.src.Text, -1) {
+		if string(block[1]) == kind && len(names) < 12 {
+			names = append(names, root+"."+string(block[2]))
+		}
+	}
+	if len(names) == 0 {
+		return at, fmt.Sprintf("Write %s.name.", root)
+	}
+	return at, "Write one of " + list(names) + "."
 }
 
 // syntaxProblems reports what hcl's parser found. hcl reports follow-on errors
@@ -83,6 +122,9 @@ func (l *loader) syntaxProblems(f *file, diags hcl.Diagnostics) bool {
 			if at := bytes.LastIndexByte(f.src.Text[:rng.Start.Byte], '?'); at >= 0 {
 				rng = f.src.Range(at, at+1)
 			}
+		}
+		if m.summary == nameExpected {
+			rng, m.detail = namesBehind(f, rng)
 		}
 		if !l.wordOperator(f, rng) {
 			l.fail(m.code, rng, m.summary, m.detail)

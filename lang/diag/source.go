@@ -3,6 +3,7 @@ package diag
 import (
 	"bytes"
 	"sort"
+	"strings"
 	"sync"
 	"unicode/utf8"
 
@@ -124,4 +125,24 @@ func characterSize(text []byte) int {
 		return 1
 	}
 	return n
+}
+
+// Mentions reports whether a name stands in the text of a known file, on its own:
+// with no letter, digit or underscore beside it.
+func (r *Report) Mentions(name string) bool {
+	for _, s := range r.sources {
+		for rest := string(s.Text); ; {
+			i := strings.Index(rest, name)
+			if i < 0 {
+				break
+			}
+			before, _ := utf8.DecodeLastRuneInString(rest[:i])
+			rest = rest[i+len(name):]
+			after, _ := utf8.DecodeRuneInString(rest)
+			if !isWordRune(before) && !isWordRune(after) && after != '-' {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -215,7 +215,7 @@ func (c *compiler) path(tr hcl.Traversal, e hclsyntax.Expression) (spec.Expr, *s
 		return c.header(tr)
 	case "reply":
 		if !c.bodies.HasReply {
-			return c.refuse(e, "reply is not known here", "It exists in reply and route blocks only: before a handler has run there is no reply.")
+			return c.noReply(tr, e)
 		}
 		if c.bodies.ReplyOpaque && len(tr) > 1 {
 			return c.opaque(tr, c.bodies.ReplyOf)
@@ -224,6 +224,17 @@ func (c *compiler) path(tr hcl.Traversal, e hclsyntax.Expression) (spec.Expr, *s
 	}
 	c.bad = true
 	c.unknownRoot(tr)
+	return nil, nil
+}
+
+// noReply refuses the reply where there is none yet.
+func (c *compiler) noReply(tr hcl.Traversal, e hclsyntax.Expression) (spec.Expr, *spec.Type) {
+	d := c.refused(e, "reply is not known here", "It exists in reply and route blocks only: before a handler has run there is no reply.")
+	if len(tr) > 1 {
+		if name, ok := stepName(tr[1]); ok && contains(typeFields(c.bodies.Entry), name) {
+			d.Suggest("entry."+name).Edit(c.scope.at(tr[0].SourceRange()), "entry")
+		}
+	}
 	return nil, nil
 }
 

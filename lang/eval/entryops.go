@@ -130,7 +130,8 @@ func (c *compiler) operand(e hclsyntax.Expression, op spec.Op, t, want *spec.Typ
 	if want == boolType {
 		need = "true or false"
 	}
-	c.scope.fail(diag.TypeMismatch, e, fmt.Sprintf("%s needs %s, this is %s", op, need, A(describe(t))), "")
+	d := c.scope.fail(diag.TypeMismatch, e, fmt.Sprintf("%s needs %s, this is %s", op, need, A(describe(t))), "")
+	c.fixLiteral(d, e, t, want)
 }
 
 // unary compiles ! and a minus.

@@ -106,9 +106,23 @@ func (c *compiler) noField(t *spec.Type, name string, st hcl.Traverser, text str
 		if _, isAttr := st.(hcl.TraverseAttr); isAttr {
 			d.Edit(c.scope.at(st.SourceRange()), "."+near)
 		}
+	} else {
+		c.otherBody(d, text, name)
 	}
 	c.declared(d, text)
 	return false
+}
+
+// otherBody suggests the field of a name in the body that was not named: in the
+// reply for entry.name, and the other way round. A reply whose fields are not
+// declared may have any.
+func (c *compiler) otherBody(d *diag.Diagnostic, text, name string) {
+	switch {
+	case text == "reply" && contains(typeFields(c.bodies.Entry), name):
+		d.Suggest("entry." + name)
+	case text == "entry" && c.bodies.HasReply && !c.bodies.ReplyOpaque && (contains(typeFields(c.bodies.ReplyType), name) || c.bodies.ReplyType == nil || c.bodies.ReplyType.Kind == spec.TypeAny):
+		d.Suggest("reply." + name)
+	}
 }
 
 // declared adds where the type of a path is declared.

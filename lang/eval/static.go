@@ -100,11 +100,40 @@ func (s *Scope) meantSymbol(d *diag.Diagnostic, tr hcl.Traversal, name, root str
 		d.Suggest(otherRoot + "." + near)
 		return
 	}
+	declare := fmt.Sprintf("Declare it: locals { %s = … }", name)
 	if root == "var" {
-		d.Detail = fmt.Sprintf("Declare it: variable %q { … }.", name)
+		declare = fmt.Sprintf("Declare it: variable %q { … }", name)
+	}
+	if only := s.onlyUnused(root, own); only != "" && isName(tr[1]) {
+		d.Detail = fmt.Sprintf("%s; or it has another name by now: nothing uses %s.%s.", declare, root, only)
+		d.Suggest(only).Edit(place, "."+only)
 		return
 	}
-	d.Detail = fmt.Sprintf("Declare it: locals { %s = … }.", name)
+	d.Detail = declare + "."
+}
+
+func isName(step hcl.Traverser) bool {
+	_, ok := stepName(step)
+	return ok
+}
+
+// onlyUnused is the only variable or local that no expression in the files
+// names, or "": it was probably renamed where it is declared.
+func (s *Scope) onlyUnused(root string, table map[string]*symbol) string {
+	if len(table) > 1000 || s.Report.Full() {
+		return ""
+	}
+	found := ""
+	for name := range table {
+		if s.Report.Mentions(root + "." + name) {
+			continue
+		}
+		if found != "" {
+			return ""
+		}
+		found = name
+	}
+	return found
 }
 
 // nearest is the symbol that a name was probably meant to be. Among very many,
@@ -114,6 +143,40 @@ func (s *Scope) nearest(name string, table map[string]*symbol) string {
 		return ""
 	}
 	return diag.Nearest(name, sortedNames(table))
+}
+
+// otherCase is the variable or local whose name a word is but for its case, as
+// names of the environment are written, or "".
+func (s *Scope) otherCase(word string) string {
+	lower := strings.ToLower(word)
+	switch {
+	case lower == word:
+		return ""
+	case s.vars[lower] != nil:
+		return "var." + lower
+	case s.locals[lower] != nil:
+		return "local." + lower
+	}
+	return ""
+}
+
+// dashes reports a comment in the style of SQL and Lua behind a value, of one
+// word: as HCL it is a number less the negative of a name.
+func (s *Scope) dashes(word hcl.Range) bool {
+	at := s.at(word)
+	src := s.Report.Source(at.File)
+	if src == nil {
+		return false
+	}
+	before := strings.TrimRight(string(src.Text[max(0, at.Start.Byte-8):at.Start.Byte]), " \t")
+	if !strings.HasSuffix(before, "--") {
+		return false
+	}
+	end := at.Start.Byte - min(at.Start.Byte, 8) + len(before)
+	sign := src.Range(end-2, end)
+	d := s.Report.Add(diag.Diagnostic{Severity: diag.Error, Code: diag.InvalidCharacter, Range: sign, Summary: "-- begins no comment", Detail: "Comments begin with # or //."})
+	d.Suggest("#").Edit(sign, "#")
+	return true
 }
 
 // rootAliases are words for var and local that people bring along.
@@ -135,6 +198,11 @@ func (s *Scope) unknownRoot(e hclsyntax.Expression, tr hcl.Traversal, use Use) {
 	case len(tr) == 1 && s.locals[root] != nil:
 		s.failAt(diag.UnknownReference, rng, fmt.Sprintf("the local %q needs local. before its name", root), "").
 			Suggest("local."+root).Edit(s.at(rng), "local."+root)
+	case len(tr) == 1 && s.otherCase(root) != "":
+		meant := s.otherCase(root)
+		s.failAt(diag.UnknownReference, rng, fmt.Sprintf("there is nothing called %q", root), "").
+			Suggest(meant).Edit(s.at(rng), meant)
+	case s.dashes(rng):
 	case s.BlockNames[root] != nil:
 		detail := "Here a value is needed: a constant, var.name or local.name."
 		if _, asserts := use.Extra["subscription"]; asserts {
