@@ -10,12 +10,14 @@
 // give the same answers: nothing depends on the order of a map.
 //
 // Options.Version makes it play an older server, with that server's features
-// and habits. What differs from Redis: an Add with MaxLen and a Trim work on
-// entries, not on the nodes that a server happens to pack them into, and memory
-// never runs out.
+// and habits. What differs from Redis stands in docs/memory-broker.md: an Add
+// with MaxLen and a Trim work on entries, not on the nodes that a server happens
+// to pack them into, memory never runs out, and nothing is evicted or refused
+// for want of a right. Everything else is compared with servers by
+// brokertest.Compare.
 //
 // Beside broker.Broker there are controls for tests and tools: Delete,
-// DestroyGroup, DeleteEntries, SetString, SetIdle, Flush, Disconnect, SetFault
+// DestroyGroup, DeleteEntries, AddAs, SetString, SetIdle, Flush, Disconnect, SetFault
 // do what another client, an operator or a bad network would; Blocked and
 // Activity tell exactly whether anything is left that could happen without the
 // clock.

@@ -60,13 +60,13 @@ func (b *Broker) settle(settlement *broker.Settlement, now int64) (broker.Settle
 			refused = with(refused, step.ID)
 		}
 	}
-	back := make(map[broker.ID]bool, len(settlement.Waits))
+	var back map[broker.ID]bool
 	for i := range settlement.Waits {
 		w := &settlement.Waits[i]
 		if out.Waits[i] = broker.NotOwned; !back[w.ID] { // one that comes twice is put back once
 			out.Waits[i] = b.putBack(s, g, settlement, w, now)
 		}
-		back[w.ID] = true
+		back = with(back, w.ID)
 	}
 	return out, nil
 }
