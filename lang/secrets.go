@@ -13,9 +13,10 @@ import (
 // known.
 var (
 	secretLine    = regexp.MustCompile(`(?m)^[ \t]*["']?([\w-]*(?:password|passwd|secret|token)|pass|pwd)["']?[ \t]*[:=]*[ \t]*(.*)$`)
-	variableBlock = regexp.MustCompile(`(?m)^[ \t]*variable\b[^\n]*\n(?:[^}\n][^\n]*\n|\n)*`)
-	streamBlock   = regexp.MustCompile(`(?m)^[ \t]*stream\b[^\n]*\n(?:[^}\n][^\n]*\n|\n)*`)
-	brokerBlock   = regexp.MustCompile(`(?m)^[ \t]*broker\b[^\n]*\n(?:[^}\n][^\n]*\n|\n)*`)
+	variableBlock = regexp.MustCompile(`(?m)^[ \t]*variable\b[^\n]*[^}\s][ \t\r]*\n(?:[^}\n][^\n]*\n|\n)*`)
+	// A block on one line ends there.
+	streamBlock   = regexp.MustCompile(`(?m)^[ \t]*stream\b[^\n]*[^}\s][ \t\r]*\n(?:[^}\n][^\n]*\n|\n)*`)
+	brokerBlock   = regexp.MustCompile(`(?m)^[ \t]*broker\b[^\n]*[^}\s][ \t\r]*\n(?:[^}\n][^\n]*\n|\n)*`)
 	sensitiveLine = regexp.MustCompile(`(?m)^[ \t]*["']?(sensitive|secret)["']?[ \t]*[:=]*[ \t]*["']?true`)
 	defaultLine   = regexp.MustCompile(`(?m)^[ \t]*["']?(?:default|value)["']?[ \t]*[:=]*[ \t]*(.*)$`)
 	argumentLine  = regexp.MustCompile(`(?m)^[ \t]*["']?([\w-]+)["']?[ \t]*[:=]+[ \t]*(.*)$`)

@@ -200,6 +200,28 @@ func TestLongTextsAreClipped(t *testing.T) {
 	}
 }
 
+// TestNarrowTerminals folds what is said and cuts the line, so that its carets
+// stand below what they mark.
+func TestNarrowTerminals(t *testing.T) {
+	r := one("key = «lower(entry.customer)» # entries of one customer run one after the other, in order\n")
+	r.Add(diag.Diagnostic{Summary: "a call", Range: r.At("f.hcl", 6, 27), Detail: strings.Repeat("compute it in the handler ", 8) + strings.Repeat("x", 120) + " end"})
+	for _, width := range []int{1, 10, 40, 80, 200} {
+		var b strings.Builder
+		if err := r.WriteText(&b, diag.TextOptions{Width: width}); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(b.String()) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > max(width, 36) && !strings.Contains(line, "xxx") {
+				t.Errorf("at %d columns a line has %d: %s", width, n, line)
+			}
+		}
+		joined := strings.Join(strings.Fields(b.String()), " ")
+		if want := strings.TrimSpace(strings.Repeat("compute it in the handler ", 8)) + " " + strings.Repeat("x", 120) + " end"; !strings.Contains(joined, want) {
+			t.Errorf("at %d columns words are lost: %s", width, joined)
+		}
+	}
+}
+
 // TestShortSecretsAreHiddenAsValues looks for passwords of a few letters.
 func TestShortSecretsAreHiddenAsValues(t *testing.T) {
 	for _, c := range []struct{ text, want string }{

@@ -13,16 +13,18 @@ const (
 	// tabStop is how a tab is shown: spaces up to the next multiple, so that
 	// carets stand right whatever the terminal's tabs are.
 	tabStop = 4
-	// maxExcerpt is how many columns of a line are shown.
-	maxExcerpt = 160
+	// maxExcerpt is how many columns of a line are shown, and minExcerpt how many
+	// on the narrowest terminal.
+	maxExcerpt, minExcerpt = 160, 20
 )
 
 // caretPlace is where carets stand, in columns of the screen.
 type caretPlace struct{ before, width int }
 
 // excerpt is the first line of rng as it is shown, and where its carets go.
-// Hidden spans and secrets become asterisks.
-func (s *Source) excerpt(rng Range, r *Report) (string, caretPlace) {
+// Hidden spans and secrets become asterisks. Of a long line no more than most
+// columns are shown.
+func (s *Source) excerpt(rng Range, r *Report, most int) (string, caretPlace) {
 	start := s.lines[min(rng.Start.Line, len(s.lines))-1]
 	line := hide(r.mask(s.line(rng.Start.Line)), start, r.hidden[rng.File])
 	from := min(rng.Start.Byte-start, len(line))
@@ -36,21 +38,21 @@ func (s *Source) excerpt(rng Range, r *Report) (string, caretPlace) {
 	if to == from && to < len(line) {
 		marked, after = "", show(line[from:], columns(before))
 	}
-	return window(before, marked, after)
+	return window(before, marked, after, most)
 }
 
 // window cuts a long line down to the columns around the marked part.
-func window(before, marked, after string) (string, caretPlace) {
+func window(before, marked, after string, most int) (string, caretPlace) {
 	place := caretPlace{columns(before), max(1, columns(marked))}
-	if place.before+place.width+columns(after) <= maxExcerpt {
+	if place.before+place.width+columns(after) <= most {
 		return strings.TrimRight(before+marked+after, " "), place
 	}
-	if cut := place.before - maxExcerpt/4; cut > 0 {
+	if cut := place.before - most/4; cut > 0 {
 		before = "…" + dropColumns(before, cut)
 		place.before = columns(before)
 	}
-	place.width = min(place.width, max(1, maxExcerpt-place.before))
-	text := takeColumns(before+marked+after, maxExcerpt)
+	place.width = min(place.width, max(1, most-place.before))
+	text := takeColumns(before+marked+after, most)
 	return text + "…", place
 }
 

@@ -11,6 +11,9 @@ import (
 type TextOptions struct {
 	// Color adds ANSI colours; carets are there without them.
 	Color bool
+	// Width is the number of columns to stay within, where there is a space to
+	// break a line at; 0 breaks none, so that each text is one line.
+	Width int
 }
 
 // WriteText writes the report for a person:
@@ -25,7 +28,7 @@ type TextOptions struct {
 // then a line that counts what was found.
 func (r *Report) WriteText(w io.Writer, o TextOptions) error {
 	shown, more := r.Shown()
-	t := &textWriter{report: r, color: o.Color}
+	t := &textWriter{report: r, color: o.Color, width: o.Width}
 	for i, d := range shown {
 		if i > 0 {
 			t.b.WriteByte('\n')
@@ -64,6 +67,7 @@ func (r *Report) Tally() string {
 type textWriter struct {
 	report *Report
 	color  bool
+	width  int
 	b      strings.Builder
 }
 
@@ -109,12 +113,38 @@ func (t *textWriter) diagnostic(d Diagnostic) {
 	}
 	if d.Detail != "" {
 		for line := range strings.Lines(d.Detail) {
-			fmt.Fprintf(&t.b, "%*s %s\n", gutter, "", printable(strings.TrimRight(line, "\n")))
+			for _, part := range fold(printable(strings.TrimRight(line, "\n")), t.width-gutter-1) {
+				fmt.Fprintf(&t.b, "%*s %s\n", gutter, "", part)
+			}
 		}
 	}
 	if d.Suggestion != "" {
 		fmt.Fprintf(&t.b, "%*s Did you mean %s?\n", gutter, "", t.paint(bold, quoted(printable(d.Suggestion))))
 	}
+}
+
+// leastWidth is the narrowest column that text is folded to.
+const leastWidth = 30
+
+// fold breaks a text at spaces into lines of a width; none for a width of 0 or
+// less.
+func fold(text string, width int) []string {
+	if width <= 0 {
+		return []string{text}
+	}
+	width = max(width, leastWidth)
+	var lines []string
+	for columns(text) > width {
+		cut := strings.LastIndexByte(takeColumns(text, width+1), ' ')
+		if cut <= 0 {
+			if cut = strings.IndexByte(text[1:], ' ') + 1; cut <= 0 {
+				break
+			}
+		}
+		lines = append(lines, text[:cut])
+		text = text[cut+1:]
+	}
+	return append(lines, text)
 }
 
 // quoted puts a suggestion in quotes, unless it is itself written with some.
@@ -148,7 +178,11 @@ func (t *textWriter) snippet(rng Range, gutter int, color string) {
 	if src == nil {
 		return
 	}
-	text, carets := src.excerpt(rng, t.report)
+	most := maxExcerpt
+	if t.width > 0 {
+		most = min(maxExcerpt, max(minExcerpt, t.width-gutter-len(" | ")-1))
+	}
+	text, carets := src.excerpt(rng, t.report, most)
 	bar := t.paint(blue, "|")
 	fmt.Fprintf(&t.b, "%*s %s\n", gutter, "", bar)
 	fmt.Fprintf(&t.b, "%s %s %s\n", t.paint(blue, fmt.Sprintf("%*d", gutter, rng.Start.Line)), bar, text)

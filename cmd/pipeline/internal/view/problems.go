@@ -28,7 +28,7 @@ func (v *View) Report(r *diag.Report) {
 	if v.o.JSON {
 		_ = r.WriteJSON(&b)
 	} else {
-		_ = r.WriteText(&b, diag.TextOptions{Color: v.o.ErrColor})
+		_ = r.WriteText(&b, diag.TextOptions{Color: v.o.ErrColor, Width: v.o.ErrWidth})
 	}
 	v.say(b.Bytes())
 }

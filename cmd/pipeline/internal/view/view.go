@@ -27,8 +27,10 @@ type Options struct {
 	// Width is the number of columns of the terminal behind Out; 0 when Out is
 	// no terminal. Lines are cut to it, and every line is shown at once.
 	Width int
-	// ErrTerminal reports that Err is a terminal: it can show progress.
+	// ErrTerminal reports that Err is a terminal: it can show progress. ErrWidth is
+	// the number of its columns, 0 without one.
 	ErrTerminal bool
+	ErrWidth    int
 }
 
 // Terminal are the options for a process with these standard streams: no
@@ -37,16 +39,25 @@ type Options struct {
 func Terminal(stdout, stderr *os.File, env func(string) string) Options {
 	plain := env("NO_COLOR") != "" || env("TERM") == "dumb"
 	o := Options{Out: stdout, Err: stderr}
-	if fd := int(stdout.Fd()); term.IsTerminal(fd) {
-		o.Color, o.Width = !plain, defaultWidth
-		if width, _, err := term.GetSize(fd); err == nil && width > 0 {
-			o.Width = width
-		}
+	if o.Width = terminalWidth(stdout); o.Width > 0 {
+		o.Color = !plain
 	}
-	if term.IsTerminal(int(stderr.Fd())) {
+	if o.ErrWidth = terminalWidth(stderr); o.ErrWidth > 0 {
 		o.ErrTerminal, o.ErrColor = true, !plain
 	}
 	return o
+}
+
+// terminalWidth is the columns of a terminal, 0 for anything else.
+func terminalWidth(f *os.File) int {
+	fd := int(f.Fd())
+	if !term.IsTerminal(fd) {
+		return 0
+	}
+	if width, _, err := term.GetSize(fd); err == nil && width > 0 {
+		return width
+	}
+	return defaultWidth
 }
 
 // defaultWidth is the width of a terminal that does not tell its own.
