@@ -12,23 +12,31 @@ import (
 // hidden even when the file cannot be parsed and what a line means is not
 // known.
 var (
-	secretLine    = regexp.MustCompile(`(?m)^[ \t]*["']?([\w-]*(?:password|passwd|secret|token)|pass|pwd)["']?[ \t]*[:=]*[ \t]*(.*)$`)
-	variableBlock = regexp.MustCompile(`(?m)^[ \t]*variable\b[^\n]*[^}\s][ \t\r]*\n(?:[^}\n][^\n]*\n|\n)*`)
+	secretLine = regexp.MustCompile(atStart + `["']?([\w-]*(?:password|passwd|secret|token)|pass|pwd)["']?[ \t]*[:=]*[ \t]*(.*)$`)
 	// A block on one line ends there.
-	streamBlock   = regexp.MustCompile(`(?m)^[ \t]*stream\b[^\n]*[^}\s][ \t\r]*\n(?:[^}\n][^\n]*\n|\n)*`)
-	brokerBlock   = regexp.MustCompile(`(?m)^[ \t]*broker\b[^\n]*[^}\s][ \t\r]*\n(?:[^}\n][^\n]*\n|\n)*`)
+	streamBlock   = regexp.MustCompile(`(?m)^[ \t]*stream\b[^\n]*[^}\s][ \t\r]*\n` + blockLines)
+	variableBlock = regexp.MustCompile(`(?m)^[ \t]*variable\b[^\n]*[^}\s][ \t\r]*\n` + blockLines)
+	brokerBlock   = regexp.MustCompile(`(?m)^[ \t]*broker\b(?:[^\n]*\}[ \t\r]*$|[^\n]*[^}\s][ \t\r]*\n` + blockLines + `)`)
 	sensitiveLine = regexp.MustCompile(`(?m)^[ \t]*["']?(sensitive|secret)["']?[ \t]*[:=]*[ \t]*["']?true`)
 	defaultLine   = regexp.MustCompile(`(?m)^[ \t]*["']?(?:default|value)["']?[ \t]*[:=]*[ \t]*(.*)$`)
-	argumentLine  = regexp.MustCompile(`(?m)^[ \t]*["']?([\w-]+)["']?[ \t]*[:=]+[ \t]*(.*)$`)
-	// userInfo is the password of a URL up to its first @, and up to the last one
-	// of its line: one that is not encoded may hold an @.
-	userInfo  = regexp.MustCompile(`://[^\s:/@"']*:([^\s@"]+)(@[^"“”\n]*)?@`)
-	quotedURL = regexp.MustCompile(`[^\s:/@"']*:([^\s/@"][^\s@"]*)@`)
-	urlLine   = regexp.MustCompile(`(?m)^[ \t]*["']?(?:url|uri|addr|address|addresses|dsn|host)["']?[ \t]*[:=]+[ \t]*(.*)$`)
+	argumentLine  = regexp.MustCompile(atStart + `["']?([\w-]+)["']?[ \t]*[:=]+[ \t]*(.*)$`)
+	urlLine       = regexp.MustCompile(atStart + `["']?(?:url|uri|addr|address|addresses|dsn|host)["']?[ \t]*[:=]+[ \t]*(.*)$`)
+	// userInfo is the password of any URL up to its first @, redisInfo that of a
+	// server's up to the last one of its line: one that is not encoded may hold an
+	// @, or a space.
+	userInfo  = regexp.MustCompile(`://[^\s:/@"']*:([^\s@"]+)@`)
+	redisInfo = regexp.MustCompile(`(?i)(?:redis|rediss|valkey|valkeys)://[^\s:/@"']*:(([^"“”@\n]+)[^"“”\n]*)@`)
 	// literal is a text in quotes of any kind; the name that env is given is none.
-	literal = regexp.MustCompile("(env\\(\\s*)?[\"'`“‘«]([^\"'`”’»]*)[\"'`”’»]?")
+	literal = regexp.MustCompile("(env\\(\\s*)?(?:\"((?:[^\"\\\\]|\\\\.)*)\"?|'([^']*)'?|`([^`]*)`?|“([^”]*)”?|‘([^’]*)’?|«([^»]*)»?)")
 	// noSecret are words that stand for a value or a type, and write none.
 	noSecret = regexp.MustCompile(`^(?:(?:var|local|entry|reply|headers|each|data|env)\b.*|true|false|null|string|number|bool|any|.*[({\[].*)$`)
+)
+
+// Where an argument begins, and the lines of a block up to one that begins with
+// its brace.
+const (
+	atStart    = `(?m)(?:^|[{;,])[ \t]*`
+	blockLines = `(?:[^}\n][^\n]*\n|\n)*`
 )
 
 // shownInBroker are arguments of a broker block, and of those within it, that
@@ -49,12 +57,13 @@ func (l *loader) findSecrets(src *diag.Source) {
 	}
 	for _, m := range userInfo.FindAllStringSubmatchIndex(f.text, -1) {
 		f.password(m[2], m[3])
-		if m[4] >= 0 {
-			f.password(m[2], m[5])
-		}
+	}
+	for _, m := range redisInfo.FindAllStringSubmatchIndex(f.text, -1) {
+		f.password(m[2], m[3])
+		f.password(m[4], m[5])
 	}
 	for _, m := range urlLine.FindAllStringSubmatchIndex(f.text, -1) {
-		f.looseURLs(m[2], m[3])
+		f.addresses(m[2], m[3])
 	}
 	streams := streamBlock.FindAllStringIndex(f.text, -1)
 	for _, m := range secretLine.FindAllStringSubmatchIndex(f.text, -1) {
@@ -91,6 +100,9 @@ func mayHoldSecrets(text string) bool {
 	return false
 }
 
+// quoteSigns begin a text in quotes of any kind.
+const quoteSigns = "\"'`“‘«"
+
 // secretFinder registers secrets of a text, in bytes, with a report.
 type secretFinder struct {
 	report *diag.Report
@@ -106,12 +118,31 @@ func (f secretFinder) password(start, end int) {
 	}
 }
 
-// looseURLs registers passwords of what is meant as an address, whether it has a
+// addresses registers passwords of what is meant as an address, whether it has a
 // scheme or not.
-func (f secretFinder) looseURLs(start, end int) {
-	for _, m := range quotedURL.FindAllStringSubmatchIndex(f.text[start:end], -1) {
-		f.password(start+m[2], start+m[3])
+func (f secretFinder) addresses(start, end int) {
+	for _, m := range f.literals(start, end) {
+		text := f.text[m.start:m.end]
+		from, at := 0, strings.LastIndexByte(text, '@')
+		if _, rest, found := strings.Cut(text, "://"); found {
+			from = len(text) - len(rest)
+		}
+		if colon := strings.IndexByte(text[from:max(from, at)], ':'); colon >= 0 {
+			f.password(m.start+from+colon+1, m.start+at)
+		}
 	}
+}
+
+// literals are the texts in quotes within a piece, without their quotes.
+func (f secretFinder) literals(start, end int) (found []span) {
+	for _, m := range literal.FindAllStringSubmatchIndex(f.text[start:end], -1) {
+		for i := 4; i < len(m) && m[2] < 0; i += 2 {
+			if m[i] >= 0 {
+				found = append(found, span{start + m[i], start + m[i+1]})
+			}
+		}
+	}
+	return found
 }
 
 // literal registers a piece of the text, which no line shows either.
@@ -124,16 +155,13 @@ func (f secretFinder) literal(start, end int) {
 // variables and of the environment are no secrets.
 func (f secretFinder) value(start, end int) {
 	value := f.text[start:end]
-	if noSecret.MatchString(strings.TrimSpace(value)) && !strings.ContainsAny(value, "\"'`“‘«") {
+	if noSecret.MatchString(strings.TrimSpace(value)) && !strings.ContainsAny(value, quoteSigns) {
 		return
 	}
-	literals := literal.FindAllStringSubmatchIndex(value, -1)
-	for _, m := range literals {
-		if m[2] < 0 {
-			f.literal(start+m[4], start+m[5])
-		}
+	for _, m := range f.literals(start, end) {
+		f.literal(m.start, m.end)
 	}
-	if len(literals) > 0 {
+	if strings.ContainsAny(value, quoteSigns) {
 		return
 	}
 	word, _, _ := strings.Cut(strings.TrimSpace(value), " ")

@@ -222,6 +222,17 @@ func TestNarrowTerminals(t *testing.T) {
 	}
 }
 
+// TestLongSecretsAreHidden, and quickly, though one repeats itself.
+func TestLongSecretsAreHidden(t *testing.T) {
+	long := strings.Repeat("redis://a:b", 90_000)
+	r := one("url = «" + long + "»\n")
+	r.Secret(long)
+	r.Add(diag.Diagnostic{Summary: "it is " + long, Range: r.At("f.hcl", 6, 6+len(long))})
+	if out := text(t, r, diag.TextOptions{}); strings.Contains(out, "a:bredis") {
+		t.Errorf("shown: %.300s", out)
+	}
+}
+
 // TestShortSecretsAreHiddenAsValues looks for passwords of a few letters.
 func TestShortSecretsAreHiddenAsValues(t *testing.T) {
 	for _, c := range []struct{ text, want string }{

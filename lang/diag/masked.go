@@ -14,6 +14,10 @@ import (
 // stands as a value.
 const minSecret = 4
 
+// maxPiece is in which pieces a long secret is looked for: one that repeats
+// itself would else be compared at length at each place of a text.
+const maxPiece = 256
+
 // Hidden stands where a secret was.
 const Hidden = "(sensitive)"
 
@@ -39,6 +43,10 @@ func (r *Report) Secret(value string) {
 	case len(value) < minSecret:
 		r.secrets.add(&r.secrets.values, value)
 	default:
+		for len(value) >= 2*maxPiece {
+			r.secrets.add(&r.secrets.anywhere, value[:maxPiece])
+			value = value[maxPiece:]
+		}
 		r.secrets.add(&r.secrets.anywhere, value)
 	}
 }
