@@ -82,7 +82,7 @@ func (a *app) root() *cobra.Command {
 			}
 		},
 	}
-	root.SetOut(a.process.Stdout)
+	root.SetOut(helpOut{a})
 	root.SetErr(a.process.Stderr)
 	root.SetFlagErrorFunc(flagError)
 	flags := root.PersistentFlags()

@@ -2,6 +2,15 @@ package cli
 
 import "github.com/spf13/cobra"
 
+// helpOut is where the library writes help: through the view, so that help which
+// could not be written is a failure as any other result.
+type helpOut struct{ a *app }
+
+func (h helpOut) Write(text []byte) (int, error) {
+	h.a.view.Text(text)
+	return len(text), nil
+}
+
 // helpCommand replaces the library's, which exits with 0 for a command that
 // does not exist.
 func helpCommand() *cobra.Command {

@@ -114,6 +114,9 @@ func (v *View) Failure(f Failure) {
 	v.say(append(line, '\n'))
 }
 
+// Text prints finished lines of help.
+func (v *View) Text(lines []byte) { v.write(lines) }
+
 // Note prints a remark that is no problem to stderr, in text only.
 func (v *View) Note(text string) {
 	if v.o.JSON {
