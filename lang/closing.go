@@ -55,6 +55,22 @@ func (r *repairer) closeString(d *diag.Diagnostic, quote int) {
 	d.Edit(r.f.src.Range(start, start+1+len(text)), `"`+text+`"`)
 }
 
+// curlyEnd reports a string that begins with a straight quote and ends with a
+// curly one: the straight ones of its line do not pair, with the curly one they
+// do.
+func (r *repairer) curlyEnd(quote int) bool {
+	text := r.f.src.Text
+	start := bytes.LastIndexByte(text[:from(r.tokens[quote])], '\n') + 1
+	line, _, _ := bytes.Cut(text[start:], []byte("\n"))
+	if bytes.Count(line, []byte(`"`))%2 == 0 || bytes.Count(line, []byte("“"))+bytes.Count(line, []byte("”")) != 1 {
+		return false
+	}
+	start += bytes.IndexAny(line, "“”")
+	at := r.f.src.Range(start, start+len("”"))
+	r.l.fail(diag.WrongQuotes, at, "a curly quote ends no string", "Strings stand between straight double quotes.").Suggest(`"`).Edit(at, `"`)
+	return true
+}
+
 // openString reports a string whose opening quote is missing: word". The quote
 // that is there opens one that ends nowhere.
 func (r *repairer) openString(quote int) bool {

@@ -150,6 +150,14 @@ func (s *statements) otherComment() bool {
 			return false
 		}
 		end += 3
+	case hclsyntax.TokenStar:
+		if s.kind(s.i+1) != hclsyntax.TokenSlash || to(s.tokens[s.i]) != from(s.tokens[s.i+1]) {
+			return false
+		}
+		d := s.fail(diag.InvalidCharacter, s.i, s.i+1, "*/ closes no comment", "None is open here. A comment of one line begins with #.")
+		d.Suggest("#").Edit(d.Range, "#")
+		s.comment(from(s.tokens[s.i]))
+		return true
 	case hclsyntax.TokenEllipsis:
 		s.placeholder()
 		return true

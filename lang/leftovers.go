@@ -15,12 +15,13 @@ import (
 var (
 	conflictMark = regexp.MustCompile(`(?m)^(<{7}|\|{7}|={7}|>{7})(?:[ \t][^\r\n]*|\r)?$`)
 	fence        = regexp.MustCompile("(?m)^[ \t]*(?:`{3,}|~{3,})[\\w-]*[ \t]*\r?$")
-	action       = regexp.MustCompile(`\{\{[^{}\n]*\}\}`)
+	action       = regexp.MustCompile(`\{\{[^{}\n]*\}\}|\{%[^{}\n]*%\}|<%[^\n]*?%>`)
+	hunk         = regexp.MustCompile(`(?m)^(?:@@ [^\n]*@@[^\n]*|diff --git [^\n]*|index [0-9a-f]{7,}\.\.[^\n]*|(?:\+\+\+|---) [ab]/[^\n]*)$`)
 )
 
 // leftovers reports each of them once and takes it out of the text.
 func (r *repairer) leftovers() {
-	for _, find := range []func(){r.conflicts, r.fences, r.actions} {
+	for _, find := range []func(){r.conflicts, r.fences, r.hunks, r.actions} {
 		find()
 		if r.dirty && !r.broken {
 			r.mended()
@@ -123,10 +124,31 @@ func (r *repairer) fences() {
 	}
 }
 
-// actions reports {{ … }}, which Helm, Jinja and others replace by a value.
+// hunks reports the lines of a difference that say what it is about.
+func (r *repairer) hunks() {
+	marks := r.found(hunk, "")
+	if len(marks) == 0 {
+		return
+	}
+	d := r.l.fail(diag.Syntax, r.mark(marks[0]), "this line is of a difference", "It tells where lines were changed. Remove it.")
+	for _, m := range marks {
+		d.Edit(r.wholeLine(m), "")
+		r.clear(m[0], m[1])
+	}
+}
+
+// actions reports {{ … }}, {% … %} and <% … %>, which Helm, Jinja and others
+// replace by a value.
 func (r *repairer) actions() {
-	for _, m := range r.found(action, "{{") {
-		r.l.fail(diag.Syntax, r.f.src.Range(m[0], m[1]), "{{ … }} is no value", "No tool has filled it in, and a pipeline file is no template. Declare a variable, write var.name, and give it by --var, --var-file or PIPELINE_VAR_name.")
+	told := false
+	for _, m := range append(append(r.found(action, "{{"), r.found(action, "{%")...), r.found(action, "<%")...) {
+		if r.text[m[0]] == ' ' {
+			continue // found by another sign before
+		}
+		if sign := string(r.text[m[0] : m[0]+2]); (!told || sign == "{{") && !r.l.report.Full() {
+			r.l.fail(diag.Syntax, r.f.src.Range(m[0], m[1]), sign+" … "+string(r.text[m[1]-2:m[1]])+" is of another language", "No tool has filled it in, and a pipeline file is no template. Declare a variable, write var.name, and give it by --var, --var-file or PIPELINE_VAR_name.")
+			told = true
+		}
 		r.clear(m[0], m[1])
 		if at := r.before(m[0]); at >= 0 && r.text[at] != '\n' {
 			r.put(m[0], "1")

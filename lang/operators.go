@@ -41,6 +41,8 @@ type valueScan struct {
 	name, i int
 	// open are the brackets around the token.
 	open []int
+	// semicolons is the problem of the first one in the value.
+	semicolons *diag.Diagnostic
 }
 
 func (v *valueScan) scan() {
@@ -96,6 +98,8 @@ func (v *valueScan) habit() bool {
 	switch v.kind(v.i) {
 	case hclsyntax.TokenMinus:
 		return v.dashComment() || v.sign()
+	case hclsyntax.TokenSemicolon:
+		return v.semicolon()
 	case hclsyntax.TokenIdent:
 		return v.word()
 	case hclsyntax.TokenInvalid:
@@ -191,6 +195,24 @@ func (v *valueScan) wrongSign(n int, text, ours string) bool {
 		v.broken = true
 	}
 	v.i += n - 1
+	return true
+}
+
+// maxEdits is how many places one problem mends.
+const maxEdits = 100
+
+// semicolon handles one between elements of a list, or arguments of a call.
+func (v *valueScan) semicolon() bool {
+	if !v.inside(hclsyntax.TokenOBrack) && !v.inside(hclsyntax.TokenOParen) {
+		return false
+	}
+	v.put(from(v.tokens[v.i]), ",")
+	if v.semicolons == nil {
+		v.semicolons = v.fail(diag.WrongSeparator, v.i, v.i, "a semicolon stands between two elements", "Elements of a list, and arguments of a function, are separated by commas.").Suggest(",")
+	}
+	if len(v.semicolons.Edits) < maxEdits {
+		v.semicolons.Edit(v.span(v.i, v.i), ",")
+	}
 	return true
 }
 

@@ -120,7 +120,7 @@ func (r *repairer) unclosedString(quote, inner, end int) {
 		r.closeInterpolation(d, inner)
 		return
 	}
-	if r.openString(quote) {
+	if r.openString(quote) || r.curlyEnd(quote) {
 		return
 	}
 	d := r.fail(diag.UnclosedString, quote, last, "this string is not closed on its line", "Add the closing quote; \\n writes a line break, and <<EOT begins a text of several lines.")

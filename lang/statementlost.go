@@ -91,15 +91,50 @@ func (s *statements) closedTooEarly() bool {
 	return true
 }
 
+// proseWords is how many bare words in a row are a sentence: no block has as many
+// labels.
+const proseWords = 4
+
+// prose reports a line of words, which ends at a token: a comment without its
+// sign.
+func (s *statements) prose(name, end int) bool {
+	words := 0
+	for words < proseWords && s.kind(name+words) == hclsyntax.TokenIdent {
+		words++
+	}
+	if words < proseWords || !s.startsLine(name) {
+		return false
+	}
+	for ; s.kind(end) != hclsyntax.TokenNewline && s.kind(end) != hclsyntax.TokenEOF; end++ {
+		switch s.kind(end) {
+		case hclsyntax.TokenOBrace, hclsyntax.TokenEqual, hclsyntax.TokenOQuote:
+			return false
+		}
+	}
+	at := from(s.tokens[name])
+	d := s.fail(diag.Syntax, name, end-1, "this line is neither an argument nor a block", "A comment begins with #.")
+	d.Suggest("#").Edit(s.f.src.Range(at, at), "# ")
+	s.clear(at, from(s.tokens[end]))
+	s.changed = true
+	s.i = end
+	return true
+}
+
 // bracelessBlock reports a block with a label and without its opening brace:
 // deeper lines follow.
 func (s *statements) bracelessBlock(name, end int) bool {
 	word := s.source(name, name)
 	below := s.firstToken(end)
-	if !s.l.isBlock(word) || s.line(below) == s.line(name) || s.kind(below) != hclsyntax.TokenIdent && s.kind(below) != hclsyntax.TokenCBrace {
+	switch s.kind(below) {
+	case hclsyntax.TokenIdent:
+		if s.indent(below) <= s.indent(name) {
+			return false
+		}
+	case hclsyntax.TokenCBrace:
+	default:
 		return false
 	}
-	if s.kind(below) == hclsyntax.TokenIdent && s.indent(below) <= s.indent(name) {
+	if s.line(below) == s.line(name) || !s.l.isBlock(word) {
 		return false
 	}
 	s.broken = true

@@ -244,13 +244,19 @@ func (s *statements) quotedName() {
 	}
 	d := s.fail(diag.QuotedName, s.i, end, fmt.Sprintf("the name %s stands in quotes", name), "Names of arguments and blocks are written without quotes.")
 	d.Edit(d.Range, name)
+	s.blank(from(s.tokens[s.i]), to(s.tokens[s.i]))
+	s.blank(from(s.tokens[end]), to(s.tokens[end]))
+	s.changed = true
+	if next == hclsyntax.TokenColon && s.kind(end+2) == hclsyntax.TokenOBrace && s.l.isBlock(name) && !s.l.isArgument(name) {
+		d.Edit(s.span(end+1, end+1), "")
+		s.blank(from(s.tokens[end+1]), to(s.tokens[end+1]))
+		s.openBlock(s.i+1, end+2)
+		return
+	}
 	if next == hclsyntax.TokenColon {
 		d.Edit(s.span(end+1, end+1), " =")
 		s.commaOfJSON(d, end+2)
 	}
-	s.blank(from(s.tokens[s.i]), to(s.tokens[s.i]))
-	s.blank(from(s.tokens[end]), to(s.tokens[end]))
-	s.changed = true
 	s.named(s.i+1, end+1)
 }
 
@@ -365,7 +371,7 @@ func (s *statements) labels(name, next int) {
 		labels++
 	}
 	switch {
-	case s.noise(name, next):
+	case s.noise(name, next), s.prose(name, at):
 	case s.kind(at) == hclsyntax.TokenOBrace:
 		s.openBlock(name, at)
 	case s.kind(at) == hclsyntax.TokenNewline && s.braceBelow(at) >= 0:
