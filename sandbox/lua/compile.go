@@ -116,8 +116,10 @@ func syntaxError(src sandbox.Source, err error) *sandbox.LoadError {
 	if e.Token != "" {
 		out.Problem += " near `" + short(e.Token) + "`"
 	}
-	if e.Token == "!" {
-		out.Remedy = "Lua writes `not` and `~=`"
+	if e.Message == "unterminated string" {
+		// The parser is behind the line break by then.
+		out.Line, out.Column = brokenString(src.Code, e.Pos.Line)
+		out.Problem, out.Remedy = "a string is not closed on its line", "add the quote that closes it"
 		return out
 	}
 	hint(src, out, e)

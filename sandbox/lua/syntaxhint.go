@@ -47,6 +47,10 @@ func hint(src sandbox.Source, out *sandbox.LoadError, e *parse.Error) {
 		out.Remedy = fmt.Sprintf("write `%s = %s %s ...`", m[1], m[1], m[2])
 		return
 	}
+	if ours := h.foreign(e); ours != "" {
+		out.Remedy = "Lua writes " + ours
+		return
+	}
 	if len(open) == 0 {
 		return
 	}
@@ -55,9 +59,14 @@ func hint(src sandbox.Source, out *sandbox.LoadError, e *parse.Error) {
 	case e.Pos.Line == parse.EOF:
 		if last.bracket() {
 			unclosed(out, last)
+		} else if line := h.splitElseIf(); line > 0 {
+			out.Line, out.Problem, out.Remedy = line, "`else if` opens another `if`, and one of the two is never closed", "write `elseif`"
 		} else {
 			unclosed(out, h.misindented(last))
 		}
+	case last.bracket() && h.braces(last) != "":
+		out.Line, out.Column = last.line, last.column
+		out.Problem, out.Remedy = "a brace begins no body here", "Lua writes "+h.braces(last)
 	case last.bracket() && slices.Contains(statementWords, e.Token):
 		unclosed(out, last)
 	case last.text == "{" && first && isName(e.Token):
@@ -65,6 +74,79 @@ func hint(src sandbox.Source, out *sandbox.LoadError, e *parse.Error) {
 	case !last.bracket() && first && indent <= last.indent && e.Token != "end" && e.Token != "else" && e.Token != "elseif" && e.Token != "until":
 		unclosed(out, last)
 	}
+}
+
+// foreignSigns are signs of other languages, and what Lua writes.
+var foreignSigns = []struct{ sign, ours string }{
+	{"!=", "`~=`"}, {"!", "`not` and `~=`"}, {"&&", "`and`"}, {"||", "`or`"}, {"//", "a comment as `-- text`"}, {"/*", "a comment as `--[[ text ]]`"},
+	{"?", "`condition and one or other`"}, {"===", "`==`"},
+}
+
+// foreign is what Lua writes for the sign that the parser stopped at, or in the
+// middle of; "" where it is none.
+func (h *hinter) foreign(e *parse.Error) string {
+	line := string(h.line(e.Pos.Line))
+	at := min(max(0, wordStart(e)-1), len(line))
+	for _, f := range foreignSigns {
+		for from := max(0, at-len(f.sign)+1); from <= at; from++ {
+			if strings.HasPrefix(line[from:], f.sign) && strings.Contains(f.sign, e.Token) {
+				return f.ours
+			}
+		}
+	}
+	return ""
+}
+
+// bodies are how Lua writes what other languages put into braces, by the word
+// that such a line begins with.
+var bodies = map[string]string{
+	"if": "`if condition then ... end`", "elseif": "`elseif condition then`", "else": "`else ... end`",
+	"while": "`while condition do ... end`", "for": "`for i = 1, n do ... end`", "function": "`function name(...) ... end`",
+}
+
+// lineWord is the first word of a line, and elseIf one that begins with two.
+var (
+	lineWord = regexp.MustCompile(`^\s*(?:local\s+)?([a-z]+)`)
+	elseIf   = regexp.MustCompile(`^\s*else\s+if\b`)
+)
+
+// braces says how Lua writes a line that ends with a brace as in other
+// languages; "" where it does not.
+func (h *hinter) braces(o opener) string {
+	m := lineWord.FindSubmatch(h.line(o.line))
+	if o.text != "{" || m == nil || len(bytes.TrimSpace(h.line(o.line)[o.column:])) > 0 {
+		return ""
+	}
+	return bodies[string(m[1])]
+}
+
+// splitElseIf is the first line that begins with else if: 0 without one.
+func (h *hinter) splitElseIf() int {
+	return 1 + slices.IndexFunc(h.lines, func(line []byte) bool { return elseIf.Match(line) })
+}
+
+// brokenString is the place of the quote that is not closed on its line: the
+// last line up to the given one with an odd number of one of the quotes.
+func brokenString(code []byte, line int) (at, column int) {
+	h := &hinter{lines: bytes.Split(code, []byte("\n"))}
+	for at = line; at > max(0, line-2); at-- {
+		open := -1
+		text := h.line(at)
+		for i := 0; i < len(text); i++ {
+			switch c := text[i]; {
+			case c == '\\' && open >= 0:
+				i++
+			case open < 0 && (c == '"' || c == '\''):
+				open = i
+			case open >= 0 && c == text[open]:
+				open = -1
+			}
+		}
+		if open >= 0 {
+			return at, open + 1
+		}
+	}
+	return line, 0
 }
 
 // unclosed makes the problem that of something that is not closed.
