@@ -9,6 +9,7 @@ import (
 
 	"pipeline/cmd/pipeline/internal/build"
 	"pipeline/engine"
+	"pipeline/engine/clock"
 	"pipeline/engine/harness"
 	"pipeline/engine/spec"
 	"pipeline/lang/testspec"
@@ -65,18 +66,34 @@ func (b *bench) run(ctx context.Context, t *testspec.Test, r *Result) {
 			r.fail("the service cannot be ended: " + err.Error())
 		}
 	}()
-	if err := run.all(ctx); err != nil {
+	err = run.all(ctx)
+	if err != nil {
 		r.fail(err.Error())
+	}
+	if givenUp(ctx, err) {
+		if err == nil {
+			r.fail("interrupted")
+		}
+		return
 	}
 	run.unstruck()
 	if r.Status == Pass && run.started {
 		if err := run.drain(ctx); err != nil {
 			r.fail("the service cannot be stopped: " + err.Error())
+			if givenUp(ctx, err) {
+				return
+			}
 		}
 	}
 	if r.Status != Pass && run.started {
 		r.Trace = run.trace()
 	}
+}
+
+// givenUp reports whether something may still run: then nothing of the harness
+// can be read.
+func givenUp(ctx context.Context, err error) bool {
+	return ctx.Err() != nil || errors.Is(err, clock.ErrBusy)
 }
 
 // handlers are the handlers of a test by label.
