@@ -75,6 +75,9 @@ func (r *repairer) characters() {
 			continue
 		}
 		d := r.fail(diag.InvalidCharacter, i, i, fmt.Sprintf("%s (U+%04X) is not part of the language", like.name, c), r.elsewhere(i, c))
+		if d.Detail == "" && like.means == " " {
+			d.Detail = "Put an ordinary space in its place."
+		}
 		told[c] = d.Edit(d.Range, like.means)
 		if strings.TrimSpace(like.means) != "" {
 			d.Suggest(like.means)

@@ -1,6 +1,7 @@
 package diag
 
 import (
+	"fmt"
 	"strings"
 	"unicode/utf8"
 )
@@ -33,3 +34,27 @@ func Latin(s string) string {
 		return r
 	}, s)
 }
+
+// lookAlike names the first letter of a word that only looks like a Latin one; ""
+// where there is none, or where the word has no Latin letter beside it and so
+// is a word of another language.
+func lookAlike(word string) string {
+	var odd rune
+	latin := false
+	for _, r := range word {
+		switch plain, twin := twins[r]; {
+		case r < utf8.RuneSelf && (isLetter(r) || r == '_' || r == '-' || r >= '0' && r <= '9'):
+			latin = latin || isLetter(r)
+		case !twin || !isLetter(plain):
+			return ""
+		case odd == 0:
+			odd = r
+		}
+	}
+	if odd == 0 || !latin {
+		return ""
+	}
+	return fmt.Sprintf("Its %q is the character U+%04X, which only looks like %q.", string(odd), odd, string(twins[odd]))
+}
+
+func isLetter(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }

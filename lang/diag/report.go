@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // MaxShown is how many diagnostics a report shows; the rest are counted.
@@ -59,8 +60,23 @@ func (r *Report) Add(d Diagnostic) *Diagnostic {
 		r.dropped[d.Severity]++
 		return &d
 	}
+	if word := r.word(d.Range); word != "" && d.Severity == Error {
+		d.Detail = strings.TrimSpace(lookAlike(word) + " " + d.Detail)
+	}
 	r.list = append(r.list, &d)
 	return &d
+}
+
+// longestWord is more bytes than any name of the language has.
+const longestWord = 64
+
+// word is the text of a short range, "" where its file is not known.
+func (r *Report) word(rng Range) string {
+	src, start, end := r.sources[rng.File], rng.Start.Byte, rng.End.Byte
+	if src == nil || start < 0 || end <= start || end > len(src.Text) || end-start > longestWord {
+		return ""
+	}
+	return string(src.Text[start:end])
 }
 
 // Full reports whether further problems are only counted: what it takes to
