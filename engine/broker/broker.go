@@ -91,6 +91,21 @@ type Broker interface {
 	Add(ctx context.Context, adds []Add) ([]ID, error)
 	// Range returns up to count entries from first to last, both inclusive.
 	Range(ctx context.Context, stream string, first, last ID, count int) ([]Entry, error)
+	// RangeBack returns up to count entries from last down to first, both
+	// inclusive.
+	RangeBack(ctx context.Context, stream string, first, last ID, count int) ([]Entry, error)
+	// Move adds a message for each entry and deletes the entry, only if it is
+	// there: each entry in one atomic step where both streams share a server.
+	// Across the slots of a cluster, and for a message too wide for a script, a
+	// mark beside the message's stream, kept for 30 days, sees to it that a move
+	// which was broken off and is sent again adds no second message. It stops at
+	// the first message that is refused, with which nothing was done: the results
+	// are those of the moves before it. After ErrUnavailable it is not known how far
+	// the others came, and the same request may be sent again.
+	Move(ctx context.Context, r MoveRequest) ([]Moved, error)
+	// Remove deletes entries and returns how many of them were there. When err is
+	// not nil, some may have been removed besides.
+	Remove(ctx context.Context, stream string, ids []ID) (int64, error)
 	// Trim removes old entries in one bounded step and returns how many; callers
 	// repeat it until it returns 0.
 	Trim(ctx context.Context, r TrimRequest) (int64, error)

@@ -23,6 +23,8 @@ var (
 	ErrUnavailable = errors.New("the server is unavailable")
 	// ErrUnsupported: the server is too old for the command, or lacks it.
 	ErrUnsupported = errors.New("the server does not support the command")
+	// ErrTooWide: an entry has more fields than one atomic step can carry.
+	ErrTooWide = errors.New("the entry has too many fields")
 	// ErrClosed: the broker was closed.
 	ErrClosed = errors.New("the broker is closed")
 )

@@ -229,6 +229,27 @@ func (l *link) Range(ctx context.Context, stream string, first, last broker.ID, 
 	})
 }
 
+// RangeBack implements broker.Broker.
+func (l *link) RangeBack(ctx context.Context, stream string, first, last broker.ID, count int) ([]broker.Entry, error) {
+	return ask(ctx, l, operation{name: "read range of", stream: stream}, func(ctx context.Context) ([]broker.Entry, error) {
+		return l.server.RangeBack(ctx, stream, first, last, count)
+	})
+}
+
+// Move implements broker.Broker.
+func (l *link) Move(ctx context.Context, r broker.MoveRequest) ([]broker.Moved, error) {
+	return ask(ctx, l, operation{name: "move from", stream: r.From}, func(ctx context.Context) ([]broker.Moved, error) {
+		return l.server.Move(ctx, r)
+	})
+}
+
+// Remove implements broker.Broker.
+func (l *link) Remove(ctx context.Context, stream string, ids []broker.ID) (int64, error) {
+	return ask(ctx, l, operation{name: "remove from", stream: stream}, func(ctx context.Context) (int64, error) {
+		return l.server.Remove(ctx, stream, ids)
+	})
+}
+
 // Trim implements broker.Broker.
 func (l *link) Trim(ctx context.Context, r broker.TrimRequest) (int64, error) {
 	return ask(ctx, l, operation{name: "trim", stream: r.Stream}, func(ctx context.Context) (int64, error) {

@@ -187,9 +187,14 @@ func (m *comparison) peek(rt *rapid.T) {
 	key, count := m.where(rt).stream, rapid.IntRange(0, 4).Draw(rt, "count")
 	anyEnd := rapid.IntRange(-4, len(m.sides[0].ids)-1)
 	first, last := anyEnd.Draw(rt, "first"), anyEnd.Draw(rt, "last")
-	m.both(rt, fmt.Sprintf("range %d of %s, %v", count, key, picked{first, last}), func(s *side) string {
+	back := rarely(rt, "back", 3)
+	m.both(rt, fmt.Sprintf("range %d of %s, %v, back %v", count, key, picked{first, last}, back), func(s *side) string {
 		s.nameless = key != "payments"
-		entries, err := s.Broker.Range(s.Context(), s.key(key), s.pick(first), s.pick(last), count)
+		read := s.Broker.Range
+		if back {
+			read = s.Broker.RangeBack
+		}
+		entries, err := read(s.Context(), s.key(key), s.pick(first), s.pick(last), count)
 		var said strings.Builder
 		for _, e := range entries {
 			if key == "payments" {

@@ -98,3 +98,34 @@ func (b *Broker) Range(ctx context.Context, stream string, first, last broker.ID
 	}
 	return out, nil
 }
+
+// RangeBack implements broker.Broker.
+func (b *Broker) RangeBack(ctx context.Context, stream string, first, last broker.ID, count int) ([]broker.Entry, error) {
+	op := operation{name: "read range of", stream: stream}
+	if count < 1 {
+		return nil, op.fail(errCount)
+	}
+	var out []broker.Entry
+	err := b.do(ctx, op, func(int64) error {
+		s, err := b.stream(stream)
+		if s == nil {
+			return err
+		}
+		at := s.entries.from(byID(last))
+		if _, found := s.entries.find(byID(last)); found {
+			at.p.at++
+		}
+		for len(out) < count {
+			k, fields, ok := at.previous()
+			if !ok || k.id.Less(first) {
+				break
+			}
+			out = append(out, broker.Entry{ID: k.id, Fields: fields})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}

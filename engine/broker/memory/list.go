@@ -221,6 +221,23 @@ func (c *cursor[T]) next() (k key, v T, ok bool) {
 	return key{}, v, false
 }
 
+// previous returns the element before the cursor and moves back to it; ok is
+// false at the beginning.
+func (c *cursor[T]) previous() (k key, v T, ok bool) {
+	for {
+		if c.p.at > 0 {
+			c.p.at--
+			b := c.l.blocks[c.p.block]
+			return b.keys[c.p.at], b.values[c.p.at], true
+		}
+		if c.p.block == 0 {
+			return key{}, v, false
+		}
+		c.p.block--
+		c.p.at = len(c.l.blocks[c.p.block].keys)
+	}
+}
+
 func (l *list[T]) first() (k key, v T, ok bool) {
 	if l.size == 0 {
 		return key{}, v, false

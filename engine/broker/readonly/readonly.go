@@ -81,6 +81,11 @@ func (b *Broker) Range(ctx context.Context, stream string, first, last broker.ID
 	return b.inner.Range(ctx, stream, first, last, count)
 }
 
+// RangeBack passes.
+func (b *Broker) RangeBack(ctx context.Context, stream string, first, last broker.ID, count int) ([]broker.Entry, error) {
+	return b.inner.RangeBack(ctx, stream, first, last, count)
+}
+
 // StreamInfo passes.
 func (b *Broker) StreamInfo(ctx context.Context, stream string) (broker.StreamInfo, error) {
 	return b.inner.StreamInfo(ctx, stream)

@@ -42,6 +42,9 @@ var reads = map[string]call{
 	"Range": func(ctx context.Context, b broker.Broker) (any, error) {
 		return b.Range(ctx, stream, broker.ID{}, broker.MaxID, 2)
 	},
+	"RangeBack": func(ctx context.Context, b broker.Broker) (any, error) {
+		return b.RangeBack(ctx, stream, broker.ID{}, broker.MaxID, 2)
+	},
 	"StreamInfo": func(ctx context.Context, b broker.Broker) (any, error) { return b.StreamInfo(ctx, stream) },
 	"GroupInfos": func(ctx context.Context, b broker.Broker) (any, error) { return b.GroupInfos(ctx, stream) },
 	"ConsumerInfos": func(ctx context.Context, b broker.Broker) (any, error) {
@@ -100,6 +103,14 @@ var writes = map[string]call{
 	},
 	"Add": func(ctx context.Context, b broker.Broker) (any, error) {
 		return b.Add(ctx, []broker.Add{{Stream: stream, Fields: []broker.Field{{Name: "n", Value: "9"}}}})
+	},
+	"Move": func(ctx context.Context, b broker.Broker) (any, error) {
+		return b.Move(ctx, broker.MoveRequest{From: stream, Moves: []broker.Move{
+			{ID: broker.ID{Ms: 1}, Publish: broker.Add{Stream: stream, Fields: []broker.Field{{Name: "n", Value: "9"}}}},
+		}})
+	},
+	"Remove": func(ctx context.Context, b broker.Broker) (any, error) {
+		return b.Remove(ctx, stream, []broker.ID{{Ms: 1}})
 	},
 	"Trim": func(ctx context.Context, b broker.Broker) (any, error) {
 		return b.Trim(ctx, broker.TrimRequest{Stream: stream, MaxLen: 1})

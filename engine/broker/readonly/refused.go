@@ -88,6 +88,16 @@ func (b *Broker) Add(_ context.Context, adds []broker.Add) ([]broker.ID, error) 
 	return nil, b.refuse("add to", stream, "")
 }
 
+// Move is refused.
+func (b *Broker) Move(_ context.Context, r broker.MoveRequest) ([]broker.Moved, error) {
+	return nil, b.refuse("move from", r.From, "")
+}
+
+// Remove is refused.
+func (b *Broker) Remove(_ context.Context, stream string, _ []broker.ID) (int64, error) {
+	return 0, b.refuse("remove from", stream, "")
+}
+
 // Trim is refused.
 func (b *Broker) Trim(_ context.Context, r broker.TrimRequest) (int64, error) {
 	return 0, b.refuse("trim", r.Stream, "")

@@ -31,6 +31,9 @@ type Broker struct {
 	// mayAck holds the groups that this login was seen to be allowed to
 	// acknowledge in, by stream and group.
 	mayAck sync.Map
+	// mayDelete holds the streams that this login was seen to be allowed to
+	// delete from.
+	mayDelete sync.Map
 	// sweeps holds how far SaveFloor has looked through records, by stream and
 	// group.
 	sweeps sync.Map

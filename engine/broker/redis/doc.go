@@ -39,6 +39,14 @@
 //	    means just before it. One for each group, never expiring: it has to
 //	    outlive the group.
 //
+// Beside a stream that entries of another slot of a cluster were moved to stands
+// one key more for each of them for a day, and for 30 days where the move was
+// broken off:
+//
+//	{payments}:pipeline:moved-ID-STREAM
+//	    A string, the id of the message that was added for the entry ID of the
+//	    stream STREAM.
+//
 // A stream key with a hash tag keeps it: a{b} gives a{b}:pipeline:…. One with
 // stray braces, which no tag can be put around ({}x, a}b), gets a computed
 // number as its tag: {1234}a}b:pipeline:….

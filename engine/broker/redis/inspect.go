@@ -13,15 +13,24 @@ const errNoSuchKey = "ERR no such key"
 
 // Range implements broker.Broker.
 func (b *Broker) Range(ctx context.Context, stream string, first, last broker.ID, count int) ([]broker.Entry, error) {
+	return b.rangeOf(ctx, "XRANGE", stream, first, last, count)
+}
+
+// RangeBack implements broker.Broker.
+func (b *Broker) RangeBack(ctx context.Context, stream string, first, last broker.ID, count int) ([]broker.Entry, error) {
+	return b.rangeOf(ctx, "XREVRANGE", stream, last, first, count)
+}
+
+func (b *Broker) rangeOf(ctx context.Context, command, stream string, start, end broker.ID, count int) ([]broker.Entry, error) {
 	op := operation{name: "read range of", stream: stream}
 	if count < 1 {
 		return nil, b.fail(op, &broker.Error{Detail: "count must be at least 1"})
 	}
 	a := newArgs()
 	defer a.release()
-	a.add("XRANGE", stream)
-	a.id(first)
-	a.id(last)
+	a.add(command, stream)
+	a.id(start)
+	a.id(end)
 	a.add("COUNT")
 	a.int(int64(count))
 	reply, err := b.raw(ctx, a.since(0))
