@@ -36,6 +36,7 @@ type session struct {
 	lanes    []*lane.Lane
 	settler  *settle.Settler
 	keeper   *lease.Keeper
+	permit   *lease.Permit
 	sweeper  *reader.Sweeper
 	// reader is nil where only pending entries are wanted.
 	reader *reader.Reader
@@ -52,7 +53,12 @@ func (s *subscription) open(ctx context.Context) (*session, error) {
 	}
 	n := &session{sub: s, slot: slot, number: number, held: batch.NewHeld(), parked: retry.NewParked()}
 	n.owner = broker.Owner{Stream: slot.Stream, Group: slot.Group, Consumer: n.predecessors() + slot.Token}
+	n.permit = lease.NewPermit(s.engine.cfg.Clock)
 	n.build()
+	if err := n.keeper.Open(ctx); err != nil {
+		n.giveUpSlot(ctx)
+		return nil, err
+	}
 	return n, nil
 }
 
@@ -80,7 +86,7 @@ func (n *session) build() {
 	}
 	n.keeper = &lease.Keeper{
 		Broker: cfg.Broker, Owner: n.owner, Clock: cfg.Clock, Server: s.engine.server, Held: n.held, Waits: &n.waits,
-		Slot: n.slot, Number: n.number, MinIdle: s.minIdle, Event: s.event,
+		Slot: n.slot, Number: n.number, MinIdle: s.minIdle, Permit: n.permit, Event: s.event,
 		SlotLost: n.stop, EntryLost: n.cancelEntry, Interrupted: n.interrupted,
 	}
 }
@@ -90,7 +96,7 @@ func (n *session) newSweeper(d *reader.Dispatcher) *reader.Sweeper {
 	w := &reader.Sweeper{
 		Broker: cfg.Broker, Owner: n.owner, Clock: cfg.Clock, Server: s.engine.server, Held: n.held, Parked: n.parked,
 		Dispatch: d, Room: max(s.spec.Batch, 2*s.spec.Workers.Count), Predecessors: n.predecessors(), Siblings: s.spec.Consumer + "-",
-		Restore: s.restore, Fatal: s.fail, Event: s.event,
+		Permit: n.permit, Restore: s.restore, Fatal: s.fail, Event: s.event,
 	}
 	w.Init()
 	w.Unclaimed = s.minIdle == 0
@@ -109,7 +115,7 @@ func (n *session) newReader(d *reader.Dispatcher) *reader.Reader {
 	r := &reader.Reader{
 		Broker: cfg.Broker, Owner: n.owner, Clock: cfg.Clock, Server: s.engine.server, Dispatch: d, Sweeper: n.sweeper,
 		Window: reader.NewWindow(cfg.Clock, n.held, s.spec.Batch, s.spec.Workers.Count),
-		Batch:  s.spec.Batch, Block: s.spec.Block, Restore: s.restore,
+		Batch:  s.spec.Batch, Block: s.spec.Block, Permit: n.permit, Restore: s.restore,
 		Reading: func() {
 			s.event(observe.Event{Name: observe.EventReading, Level: sandbox.Info, Message: "reading as " + n.owner.Consumer})
 			s.begin()
@@ -139,11 +145,7 @@ func (n *session) cancelEntry(id broker.ID) {
 
 // interrupted makes everything that claims wait until all have renewed.
 func (n *session) interrupted() {
-	d := lease.Caution(n.sub.minIdle)
-	n.sweeper.Caution(d)
-	if n.reader != nil {
-		n.reader.Caution(d)
-	}
+	n.permit.Pause(lease.Caution(n.sub.minIdle))
 }
 
 // run works until ctx is done or the session is stopped, then drains.
@@ -212,7 +214,13 @@ func (n *session) leave(ctx context.Context) {
 		return // the lease runs out by itself
 	}
 	_, _ = c.Broker.RemoveConsumer(call, n.owner)
-	_ = c.Broker.ReleaseSlot(call, n.slot, n.number)
+	n.giveUpSlot(call)
+}
+
+// giveUpSlot lets others have the slot. If that does not reach the server the
+// lease runs out by itself.
+func (n *session) giveUpSlot(ctx context.Context) {
+	_ = n.sub.engine.cfg.Broker.ReleaseSlot(ctx, n.slot, n.number)
 }
 
 // idle reports whether nothing runs and everything waits for entries or time.

@@ -14,6 +14,7 @@ package broker
 
 import (
 	"context"
+	"math"
 	"time"
 )
 
@@ -75,10 +76,13 @@ type Broker interface {
 	// AcquireSlot takes the lowest free slot of a base name for TTL, by a token
 	// that is new at each start.
 	AcquireSlot(ctx context.Context, r SlotRequest) (slot int, err error)
-	// RenewSlot extends the lease for r.TTL and reports whether the token still
-	// holds the slot.
-	RenewSlot(ctx context.Context, r SlotRequest, slot int) (held bool, err error)
-	// ReleaseSlot gives the slot up if the token holds it.
+	// RenewSlot extends the lease for r.TTL if the token still holds the slot, and
+	// announces to the group, whoever holds it, that the token is alive, with
+	// which MinIdle it claims and what it Follows. The announcement outlives the
+	// call by the longer of TTL and Follows.
+	RenewSlot(ctx context.Context, r SlotRequest, slot int) (SlotLease, error)
+	// ReleaseSlot gives the slot up if the token holds it, and takes back what the
+	// token announced.
 	ReleaseSlot(ctx context.Context, r SlotRequest, slot int) error
 	// RemoveConsumer removes the consumer if nothing is pending under it and
 	// reports whether it is gone. A login that may not remove consumers leaves it
@@ -360,9 +364,28 @@ type SlotRequest struct {
 	// Token tells the holder from every other.
 	Token string
 	TTL   time.Duration
-	// MinIdle stands in the lease for other processes to see.
+	// MinIdle is the smallest with which the holder, or anyone of its pipeline,
+	// claims in the group; 0 for nobody. Others see it.
 	MinIdle time.Duration
+	// Follows is the min_idle at a third of which the holder renews what it holds;
+	// 0: it renews nothing.
+	Follows time.Duration
 }
+
+// SlotLease is what a renewal of a slot finds.
+type SlotLease struct {
+	// Held: the token still holds the slot.
+	Held bool
+	// Least is the smallest MinIdle that anyone alive in the group announced, the
+	// one who asks included; 0 when nobody claims.
+	Least time.Duration
+	// Slowest is the largest Follows that anyone alive announced; Never when
+	// somebody renews nothing.
+	Slowest time.Duration
+}
+
+// Never is the Follows of those who renew nothing: longer than any other.
+const Never = time.Duration(math.MaxInt64)
 
 // TrimRequest bounds a stream. Zero fields do not bound.
 type TrimRequest struct {

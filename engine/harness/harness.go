@@ -103,7 +103,7 @@ func New(cfg Config) (*Harness, error) {
 		}
 		h.decoders[s.Name] = d
 	}
-	if _, err := h.newEngine(&Worker{harness: h, machine: "none"}); err != nil {
+	if _, err := h.newEngine(&Worker{harness: h, name: "none", machine: "none", pipeline: cfg.Pipeline}); err != nil {
 		return nil, fmt.Errorf("harness: %w", err)
 	}
 	return h, nil
@@ -160,8 +160,15 @@ func (h *Harness) Start(ctx context.Context) (*Worker, error) {
 // names. A worker on the machine of one that is gone takes over at once what
 // that one left, when its lease has run out.
 func (h *Harness) StartOn(ctx context.Context, machine string) (*Worker, error) {
+	return h.StartVersion(ctx, machine, h.cfg.Pipeline)
+}
+
+// StartVersion is StartOn with another version of the pipeline: one that differs
+// in settings, not in its streams and in the labels of its subscriptions, as
+// while a new version is rolled out.
+func (h *Harness) StartVersion(ctx context.Context, machine string, p *spec.Pipeline) (*Worker, error) {
 	w := &Worker{
-		harness: h, number: len(h.workers) + 1, name: "worker" + strconv.Itoa(len(h.workers)+1), machine: machine,
+		harness: h, number: len(h.workers) + 1, name: "worker" + strconv.Itoa(len(h.workers)+1), machine: machine, pipeline: p,
 		clock: clock.NewVirtual(h.Now()), consumers: map[string]string{}, open: map[callKey]*Call{},
 	}
 	run, err := h.newEngine(w)

@@ -197,8 +197,8 @@ func (l *link) AcquireSlot(ctx context.Context, r broker.SlotRequest) (int, erro
 }
 
 // RenewSlot implements broker.Broker.
-func (l *link) RenewSlot(ctx context.Context, r broker.SlotRequest, slot int) (bool, error) {
-	return ask(ctx, l, operation{"renew slot", r.Stream, r.Group}, func(ctx context.Context) (bool, error) {
+func (l *link) RenewSlot(ctx context.Context, r broker.SlotRequest, slot int) (broker.SlotLease, error) {
+	return ask(ctx, l, operation{"renew slot", r.Stream, r.Group}, func(ctx context.Context) (broker.SlotLease, error) {
 		return l.server.RenewSlot(ctx, r, slot)
 	})
 }

@@ -21,6 +21,7 @@ type Worker struct {
 	harness       *Harness
 	number        int
 	name, machine string
+	pipeline      *spec.Pipeline
 	engine        *engine.Engine
 	// clock shows the time of all while the worker lives, and its own afterwards.
 	clock *clock.Virtual
@@ -76,7 +77,7 @@ func (w *Worker) Stop(ctx context.Context) error {
 		return h.Settle(ctx)
 	}
 	w.end()
-	limit := h.Now().Add(h.cfg.Pipeline.DrainTimeout + stopGrace)
+	limit := h.Now().Add(w.pipeline.DrainTimeout + stopGrace)
 	if err := h.run(ctx, func() bool { return !w.ended && h.fire(limit) }); err != nil {
 		return err
 	}
@@ -123,7 +124,7 @@ func (h *Harness) newEngine(w *Worker) (*engine.Engine, error) {
 		}
 	}
 	return engine.New(engine.Config{
-		Pipeline: h.cfg.Pipeline, Broker: &link{server: h.server, worker: w}, Handlers: handlers,
+		Pipeline: w.pipeline, Broker: &link{server: h.server, worker: w}, Handlers: handlers,
 		Clock: ticking{w.clock}, Observer: observer{w}, Host: w.machine,
 		Chance: engine.Chance{Token: h.token, Random: func() float64 { return 0.5 }, FixedLanes: true},
 	})

@@ -191,8 +191,9 @@ func (m *comparison) slot(rt *rapid.T) {
 	what := rapid.SampledFrom([]string{"acquire", "renew", "release", "expire"}).Draw(rt, "what")
 	group, n := rapid.SampledFrom(groups).Draw(rt, "group"), rapid.IntRange(-1, 3).Draw(rt, "slot")
 	token, base := rapid.SampledFrom([]string{"t0", "t1", "t2", "t", ""}).Draw(rt, "token"), rapid.SampledFrom([]string{"post-host", "post"}).Draw(rt, "base")
-	m.both(rt, fmt.Sprintf("%s slot %d of %s/%s with %q", what, n, group, base, token), func(s *side) string {
-		r := broker.SlotRequest{Stream: s.stream, Group: group, Base: base, Token: token, TTL: time.Hour, MinIdle: minIdle}
+	claims, follows := anyPeriod.Draw(rt, "min_idle"), anyPeriod.Draw(rt, "follows")
+	m.both(rt, fmt.Sprintf("%s slot %d of %s/%s with %q, %v, %v", what, n, group, base, token, claims, follows), func(s *side) string {
+		r := broker.SlotRequest{Stream: s.stream, Group: group, Base: base, Token: token, TTL: time.Hour, MinIdle: claims, Follows: follows}
 		var held any
 		var err error
 		switch what {
@@ -210,3 +211,6 @@ func (m *comparison) slot(rt *rapid.T) {
 		return fmt.Sprint(held, kindOf(s, err))
 	})
 }
+
+// anyPeriod is a min_idle that is announced.
+var anyPeriod = rapid.SampledFrom([]time.Duration{0, 30 * time.Minute, minIdle, 10 * time.Hour})

@@ -24,9 +24,25 @@ func (k *kit) acquire(r broker.SlotRequest, want int) {
 // holds asserts whether a renewal finds the slot held.
 func (k *kit) holds(r broker.SlotRequest, slot int, want bool) {
 	k.Helper()
-	held, err := k.Broker.RenewSlot(k.Context(), r, slot)
+	lease, err := k.Broker.RenewSlot(k.Context(), r, slot)
 	k.ok(err)
-	equal(k, fmt.Sprintf("%s holds slot %d", r.Token, slot), held, want)
+	equal(k, fmt.Sprintf("%s holds slot %d", r.Token, slot), lease.Held, want)
+}
+
+// claimer is the request of one who claims, and renews, by these.
+func (k *kit) claimer(token string, minIdle, follows time.Duration) broker.SlotRequest {
+	r := k.slotRequest(token)
+	r.Base, r.MinIdle, r.Follows = "base-"+token, minIdle, follows
+	return r
+}
+
+// peers asserts what one who is alive learns of all when it announces itself.
+func (k *kit) peers(r broker.SlotRequest, least, slowest time.Duration) {
+	k.Helper()
+	lease, err := k.Broker.RenewSlot(k.Context(), r, 0)
+	k.ok(err)
+	equal(k, r.Token+": least", lease.Least, least)
+	equal(k, r.Token+": slowest", lease.Slowest, slowest)
 }
 
 var slotCases = []testCase{
@@ -112,6 +128,41 @@ var slotCases = []testCase{
 		k.acquire(k.slotRequest("t0"), 0)
 		k.Delete(k.stream)
 		k.holds(k.slotRequest("t0"), 0, true)
+	}},
+	{"tells the least and the slowest of all who are alive", nil, func(k *kit) {
+		a, b, c := k.claimer("a", 30*time.Second, 30*time.Second), k.claimer("b", 10*time.Second, 10*time.Second), k.claimer("c", 0, 0)
+		k.peers(a, 30*time.Second, 30*time.Second)
+		k.peers(b, 10*time.Second, 30*time.Second)
+		a.Follows = 10 * time.Second
+		k.peers(a, 10*time.Second, 10*time.Second)
+		k.peers(c, 10*time.Second, broker.Never)
+		c.Follows = 10 * time.Second
+		k.peers(c, 10*time.Second, 10*time.Second)
+		k.ok(k.Broker.ReleaseSlot(k.Context(), b, 0))
+		k.peers(a, 30*time.Second, 10*time.Second)
+		k.ok(k.Broker.ReleaseSlot(k.Context(), a, 0))
+		k.peers(c, 0, 10*time.Second)
+	}},
+	{"tells it though the slot is lost, of the same group only", nil, func(k *kit) {
+		a := k.claimer("a", 30*time.Second, 30*time.Second)
+		k.peers(a, 30*time.Second, 30*time.Second)
+		lease, err := k.Broker.RenewSlot(k.Context(), k.claimer("b", time.Second, time.Second), 7)
+		k.ok(err)
+		equal(k, "lease", lease, broker.SlotLease{Least: time.Second, Slowest: 30 * time.Second})
+		other := k.claimer("c", time.Minute, time.Minute)
+		other.Group = "risk"
+		k.peers(other, time.Minute, time.Minute)
+	}},
+	{"counts nobody who was silent for the time to live and what it follows", nil, func(k *kit) {
+		a, b := k.claimer("a", time.Hour, 4*time.Second), k.claimer("b", 300*time.Millisecond, 0)
+		a.TTL, b.TTL = 300*time.Millisecond, 300*time.Millisecond
+		k.peers(a, time.Hour, 4*time.Second)
+		k.peers(b, 300*time.Millisecond, broker.Never)
+		k.Advance(400 * time.Millisecond)
+		last := k.claimer("c", 2*time.Hour, 100*time.Millisecond)
+		k.peers(last, time.Hour, 4*time.Second)
+		k.Advance(4 * time.Second)
+		k.peers(last, 2*time.Hour, 100*time.Millisecond)
 	}},
 	{"needs a token and a time to live", nil, func(k *kit) {
 		r := k.slotRequest("")

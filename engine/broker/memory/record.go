@@ -14,6 +14,7 @@ type beside struct {
 	floor    broker.ID
 	hasFloor bool
 	leases   map[string][]lease
+	alive    map[string]announcement
 }
 
 // besideOf returns what stands beside a group, whether that exists or not.
@@ -21,7 +22,7 @@ func (b *Broker) besideOf(stream, group string) *beside {
 	name := groupName{stream, group}
 	x := b.beside[name]
 	if x == nil {
-		x = &beside{leases: map[string][]lease{}}
+		x = &beside{leases: map[string][]lease{}, alive: map[string]announcement{}}
 		b.beside[name] = x
 	}
 	return x

@@ -61,29 +61,68 @@ func pick(leases []lease, token string, now int64) int {
 	return free
 }
 
+// announcement is what one who is alive in a group told the others.
+type announcement struct {
+	minIdle, follows time.Duration
+	until            int64
+}
+
 // RenewSlot implements broker.Broker.
-func (b *Broker) RenewSlot(ctx context.Context, r broker.SlotRequest, slot int) (bool, error) {
-	return b.extend(ctx, "renew slot", &r, slot, func(l *lease, now int64) { l.until = now + max(1, milliseconds(r.TTL)) })
+func (b *Broker) RenewSlot(ctx context.Context, r broker.SlotRequest, slot int) (broker.SlotLease, error) {
+	var found broker.SlotLease
+	ttl := max(1, milliseconds(r.TTL))
+	err := b.extend(ctx, "renew slot", &r, slot, func(l *lease, x *beside, now int64) {
+		if found.Held = l != nil; found.Held {
+			l.until = now + ttl
+		}
+		x.alive[r.Token] = announcement{r.MinIdle, r.Follows, now + max(ttl, milliseconds(r.Follows))}
+		found.Least, found.Slowest = x.peers(now)
+	})
+	if err != nil {
+		return broker.SlotLease{}, err
+	}
+	return found, nil
+}
+
+// peers is what those who are alive announced together. It forgets the others.
+func (x *beside) peers(now int64) (least, slowest time.Duration) {
+	for token, a := range x.alive {
+		if now > a.until {
+			delete(x.alive, token)
+			continue
+		}
+		if a.minIdle > 0 && (least == 0 || a.minIdle < least) {
+			least = a.minIdle
+		}
+		if a.follows == 0 {
+			a.follows = broker.Never
+		}
+		slowest = max(slowest, a.follows)
+	}
+	return least, slowest
 }
 
 // ReleaseSlot implements broker.Broker.
 func (b *Broker) ReleaseSlot(ctx context.Context, r broker.SlotRequest, slot int) error {
-	_, err := b.extend(ctx, "release slot", &r, slot, func(l *lease, _ int64) { *l = lease{} })
-	return err
+	return b.extend(ctx, "release slot", &r, slot, func(l *lease, x *beside, _ int64) {
+		if l != nil {
+			*l = lease{}
+		}
+		delete(x.alive, r.Token)
+	})
 }
 
-// extend changes a lease if the token holds it.
-func (b *Broker) extend(ctx context.Context, name string, r *broker.SlotRequest, slot int, change func(*lease, int64)) (bool, error) {
-	held := false
-	err := b.do(ctx, operation{name: name, stream: r.Stream, group: r.Group}, func(now int64) error {
-		leases := b.besideOf(r.Stream, r.Group).leases[r.Base]
-		if slot < 0 || slot >= len(leases) || !leases[slot].heldBy(r.Token, now) {
-			return nil
+// extend changes a lease, which is nil if the token does not hold it, and what
+// was announced.
+func (b *Broker) extend(ctx context.Context, name string, r *broker.SlotRequest, slot int, change func(*lease, *beside, int64)) error {
+	return b.do(ctx, operation{name: name, stream: r.Stream, group: r.Group}, func(now int64) error {
+		x := b.besideOf(r.Stream, r.Group)
+		var held *lease
+		if leases := x.leases[r.Base]; slot >= 0 && slot < len(leases) && leases[slot].heldBy(r.Token, now) {
+			held = &leases[slot]
 		}
-		held = true
-		change(&leases[slot], now)
+		change(held, x, now)
 		b.changed()
 		return nil
 	})
-	return held && err == nil, err
 }

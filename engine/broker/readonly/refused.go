@@ -65,8 +65,8 @@ func (b *Broker) AcquireSlot(_ context.Context, r broker.SlotRequest) (int, erro
 }
 
 // RenewSlot is refused.
-func (b *Broker) RenewSlot(_ context.Context, r broker.SlotRequest, _ int) (bool, error) {
-	return false, b.refuse("renew slot", r.Stream, r.Group)
+func (b *Broker) RenewSlot(_ context.Context, r broker.SlotRequest, _ int) (broker.SlotLease, error) {
+	return broker.SlotLease{}, b.refuse("renew slot", r.Stream, r.Group)
 }
 
 // ReleaseSlot is refused.

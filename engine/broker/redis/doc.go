@@ -34,6 +34,11 @@
 //	    A string, the lease of one consumer name: token and min_idle in
 //	    milliseconds. One for each running consumer; it expires by itself when
 //	    it is not renewed.
+//	{payments}:pipeline:ledger:alive
+//	    A sorted set, three members for each running consumer: until when it
+//	    counts as alive, the min_idle it claims with, the one it renews by (see
+//	    scripts/renewslot.lua). What a consumer leaves behind goes with the next
+//	    renewal of another.
 //	{payments}:pipeline:ledger:floor
 //	    A string, the id from which a lost group is read again; "(" before it
 //	    means just before it. One for each group, never expiring: it has to

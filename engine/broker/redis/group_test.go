@@ -144,7 +144,7 @@ func TestSlots(t *testing.T) {
 		}
 		held := func(token string, slot int, want bool) {
 			t.Helper()
-			if held, err := b.RenewSlot(t.Context(), request(token), slot); err != nil || held != want {
+			if held, err := b.RenewSlot(t.Context(), request(token), slot); err != nil || held.Held != want {
 				t.Errorf("token %s holds slot %d: %v, %v", token, slot, held, err)
 			}
 		}

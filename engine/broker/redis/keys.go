@@ -7,7 +7,7 @@ import (
 )
 
 // groupKeys are the names of our keys beside one group of one stream.
-type groupKeys struct{ records, floor, slot string }
+type groupKeys struct{ records, floor, slot, alive string }
 
 // slotKey is the lease of slot n of a base name.
 func (k *groupKeys) slotKey(base string, n int) string {
@@ -33,5 +33,5 @@ var separators = strings.NewReplacer("%", "%25", ":", "%3A")
 
 func newGroupKeys(stream, group string) *groupKeys {
 	prefix := tagged(stream) + ":pipeline:" + separators.Replace(group) + ":"
-	return &groupKeys{records: prefix + "records", floor: prefix + "floor", slot: prefix + "slot:"}
+	return &groupKeys{records: prefix + "records", floor: prefix + "floor", slot: prefix + "slot:", alive: prefix + "alive"}
 }

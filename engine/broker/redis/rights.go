@@ -49,7 +49,7 @@ var commands = [uses][]string{
 	},
 	Records: {"hget", "hmget", "hset", "hdel", "hscan", "del", "eval", "evalsha"},
 	Floors:  {"get", "set", "eval", "evalsha"},
-	Slots:   {"get", "set", "pexpire", "del", "eval", "evalsha"},
+	Slots:   {"get", "set", "pexpire", "del", "zadd", "zrem", "zrangebyscore", "eval", "evalsha"},
 	Create:  {createGroup, "xinfo|stream", "xinfo|groups", "type", "eval", "evalsha"},
 }
 

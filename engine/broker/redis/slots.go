@@ -4,6 +4,8 @@ import (
 	"context"
 	_ "embed"
 	"errors"
+	"fmt"
+	"time"
 
 	"pipeline/engine/broker"
 )
@@ -62,9 +64,9 @@ func (b *Broker) AcquireSlot(ctx context.Context, r broker.SlotRequest) (int, er
 }
 
 // RenewSlot implements broker.Broker.
-func (b *Broker) RenewSlot(ctx context.Context, r broker.SlotRequest, slot int) (bool, error) {
-	held, err := b.extend(ctx, &r, slot, max(1, milliseconds(r.TTL)))
-	return held, b.fail(slotOperation(&r, "renew slot"), err)
+func (b *Broker) RenewSlot(ctx context.Context, r broker.SlotRequest, slot int) (broker.SlotLease, error) {
+	lease, err := b.extend(ctx, &r, slot, max(1, milliseconds(r.TTL)))
+	return lease, b.fail(slotOperation(&r, "renew slot"), err)
 }
 
 // ReleaseSlot implements broker.Broker.
@@ -73,12 +75,42 @@ func (b *Broker) ReleaseSlot(ctx context.Context, r broker.SlotRequest, slot int
 	return b.fail(slotOperation(&r, "release slot"), err)
 }
 
-func (b *Broker) extend(ctx context.Context, r *broker.SlotRequest, slot int, ttl int64) (bool, error) {
+// longest is the longest min_idle that can be announced, in milliseconds: the
+// script tells the kinds of its scores apart by their range.
+const longest = 1_000_000_000_000 - 1
+
+func (b *Broker) extend(ctx context.Context, r *broker.SlotRequest, slot int, ttl int64) (broker.SlotLease, error) {
+	keys := b.keys.of(r.Stream, r.Group)
 	a := newArgs()
 	defer a.release()
-	renewSlotScript.call(a, 1)
-	a.add(b.keys.of(r.Stream, r.Group).slotKey(r.Base, slot), r.Token)
+	renewSlotScript.call(a, 2)
+	a.add(keys.slotKey(r.Base, slot), keys.alive, r.Token)
 	a.int(ttl)
+	a.int(min(milliseconds(r.MinIdle), longest))
+	a.int(min(milliseconds(r.Follows), longest))
+	a.int(max(ttl, min(milliseconds(r.Follows), longest)))
 	v, err := b.run(ctx, renewSlotScript, a.since(0))
-	return v == int64(1), err
+	if err != nil {
+		return broker.SlotLease{}, err
+	}
+	return slotLease(v)
+}
+
+// slotLease reads [held, least, slowest].
+func slotLease(v any) (broker.SlotLease, error) {
+	list, _ := v.([]any)
+	var n [3]int64
+	for i := range n {
+		if len(list) != len(n) {
+			return broker.SlotLease{}, fmt.Errorf("%w of the renewal of a slot", errProtocol)
+		}
+		n[i], _ = list[i].(int64)
+	}
+	l := broker.SlotLease{
+		Held: n[0] == 1, Least: time.Duration(n[1]) * time.Millisecond, Slowest: time.Duration(n[2]) * time.Millisecond,
+	}
+	if n[2] < 0 {
+		l.Slowest = broker.Never
+	}
+	return l, nil
 }

@@ -36,12 +36,15 @@ type Keeper struct {
 	// Waits is held while entries are renewed, and by the settler while it puts
 	// entries back: a renewal after that would undo their aging.
 	Waits *clock.Mutex
-	// Slot is the lease of the consumer's name; Number the slot.
+	// Slot is the lease of the consumer's name; Number the slot. What it announces
+	// is the keeper's to change.
 	Slot   broker.SlotRequest
 	Number int
-	// MinIdle is the group's smallest; 0 where nobody claims, and then entries
-	// are not renewed.
+	// MinIdle is the smallest with which this pipeline claims in the group; 0
+	// where it does not. Others may claim with a smaller one: see follow.
 	MinIdle time.Duration
+	// Permit is granted while this consumer may claim.
+	Permit *Permit
 	// SlotLost is called when another process holds the slot: everything must
 	// stop and start again under a new name.
 	SlotLost func()
@@ -52,72 +55,100 @@ type Keeper struct {
 	Interrupted func()
 	Event       func(observe.Event)
 
+	// follows is the min_idle at a third of which entries are renewed; 0 where
+	// nobody claims, and then they are not.
+	follows  time.Duration
 	ids      []broker.ID
 	renewed  time.Time
+	opened   bool
 	slotLost bool
+	// slotDue and entriesDue are when the next renewals are.
+	slotDue, entriesDue time.Time
+}
+
+// Open announces the consumer to the group. Call it before anything is read or
+// claimed, and before Run.
+func (k *Keeper) Open(ctx context.Context) error {
+	k.follows = k.MinIdle
+	k.Slot.Follows = k.MinIdle
+	now := k.Clock.Now()
+	k.renewed, k.slotDue, k.entriesDue = now, now.Add(k.slotEvery()), now.Add(k.follows/3)
+	err := k.follow(ctx)
+	k.slotDue = now.Add(k.slotEvery())
+	k.opened = true
+	return err
 }
 
 // Run renews until ctx is done.
 func (k *Keeper) Run(ctx context.Context) {
-	slotEvery := k.Slot.TTL / 3
-	every := slotEvery
-	if k.MinIdle > 0 {
-		every = min(every, k.MinIdle/3)
-	}
-	began := k.Clock.Now()
-	k.renewed = began
-	slotDue, entriesDue := began.Add(slotEvery), began.Add(k.MinIdle/3)
-	for clock.Sleep(ctx, k.Clock, every) == nil {
+	for clock.Sleep(ctx, k.Clock, k.until()) == nil {
 		now := k.Clock.Now()
-		// Half a step early rather than one late: the two rhythms differ.
-		if k.MinIdle > 0 && now.Add(every/2).After(entriesDue) {
+		if k.follows > 0 && !now.Before(k.entriesDue) {
 			k.Renew(ctx)
-			entriesDue = now.Add(k.MinIdle / 3)
+			k.entriesDue = now.Add(k.follows / 3)
 		}
-		if !k.slotLost && !now.Before(slotDue) {
+		if !now.Before(k.slotDue) {
 			k.renewSlot(ctx)
-			slotDue = now.Add(slotEvery)
+			k.slotDue = now.Add(k.slotEvery())
 		}
 	}
+}
+
+// until is how long there is nothing to renew.
+func (k *Keeper) until() time.Duration {
+	next := k.slotDue
+	if k.follows > 0 && k.entriesDue.Before(next) {
+		next = k.entriesDue
+	}
+	return max(next.Sub(k.Clock.Now()), time.Millisecond)
+}
+
+// slotEvery is how often the slot is renewed: more often while this consumer
+// waits for the others to renew as often as it needs.
+func (k *Keeper) slotEvery() time.Duration {
+	every := k.Slot.TTL / 3
+	if k.MinIdle > 0 && k.Permit != nil && !k.Permit.granted() {
+		every = min(every, time.Second)
+	}
+	return every
 }
 
 // answer is how long a renewal may take, so that one which hangs does not make
 // the next one late.
 func (k *Keeper) answer() time.Duration {
-	if k.MinIdle == 0 {
+	if k.follows == 0 {
 		return k.Slot.TTL / 3
 	}
-	return max(k.MinIdle/3, time.Second)
+	return max(k.follows/3, time.Second)
 }
 
 func (k *Keeper) renewSlot(ctx context.Context) {
-	call, cancel := context.WithTimeout(ctx, k.answer())
-	defer cancel()
-	held, err := k.Broker.RenewSlot(call, k.Slot, k.Number)
-	switch {
-	case ctx.Err() != nil:
-	case err != nil:
+	if err := k.follow(ctx); err != nil && ctx.Err() == nil {
 		k.failed(err)
-	case !held:
-		// What is still held is renewed while it is finished under the old name.
-		k.slotLost = true
-		k.Event(observe.Event{
-			Name: observe.EventSlotLost, Level: sandbox.Warn,
-			Message: "the lease of consumer " + k.Owner.Consumer + " ran out; starting again under a new name",
-		})
-		k.SlotLost()
 	}
 }
 
-// Renew renews every held entry and acts on those that are lost.
-func (k *Keeper) Renew(ctx context.Context) {
+// slotTaken acts, once, on a slot that is lost. What is still held is renewed
+// while it is finished under the old name, and announced as before.
+func (k *Keeper) slotTaken() {
+	if k.slotLost {
+		return
+	}
+	k.slotLost = true
+	k.Event(observe.Event{
+		Name: observe.EventSlotLost, Level: sandbox.Warn,
+		Message: "the lease of consumer " + k.Owner.Consumer + " ran out; starting again under a new name",
+	})
+	k.SlotLost()
+}
+
+// Renew renews every held entry, acts on those that are lost, and reports
+// whether the server answered.
+func (k *Keeper) Renew(ctx context.Context) bool {
 	k.Waits.Lock(ctx)
 	defer k.Waits.Unlock()
-	if k.renewed.IsZero() {
-		k.renewed = k.Clock.Now()
-	}
 	k.ids = k.Held.IDs(k.ids[:0])
-	late := clock.Since(k.Clock, k.renewed) > 2*k.MinIdle/3
+	late := k.sinceRenewed() > 2*k.follows/3
 	if len(k.ids) > 0 {
 		call, cancel := context.WithTimeout(ctx, k.answer())
 		holdings, err := k.Broker.Renew(call, k.Owner, k.ids)
@@ -126,7 +157,7 @@ func (k *Keeper) Renew(ctx context.Context) {
 			if ctx.Err() == nil {
 				k.failed(err)
 			}
-			return
+			return false
 		}
 		for i, h := range holdings {
 			k.judge(k.ids[i], h)
@@ -136,13 +167,21 @@ func (k *Keeper) Renew(ctx context.Context) {
 		k.Interrupted()
 	}
 	k.renewed = k.Clock.Now()
+	return true
+}
+
+// sinceRenewed is how long ago the last renewal was: by the wall clock where that
+// is more, because it runs on while the machine is suspended.
+func (k *Keeper) sinceRenewed() time.Duration {
+	now := k.Clock.Now()
+	return max(now.Sub(k.renewed), now.Round(0).Sub(k.renewed.Round(0)))
 }
 
 func (k *Keeper) failed(err error) {
 	if broker.Transient(err) {
 		k.Server.Failed(err)
 	}
-	if k.MinIdle > 0 && clock.Since(k.Clock, k.renewed) > k.MinIdle/3 {
+	if k.follows > 0 && k.sinceRenewed() > k.follows/3 {
 		k.Interrupted()
 	}
 }

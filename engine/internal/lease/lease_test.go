@@ -43,15 +43,15 @@ func (f *server) Renew(_ context.Context, _ broker.Owner, ids []broker.ID) ([]br
 	return slices.Repeat([]broker.Holding{f.holding}, len(ids)), f.err
 }
 
-func (f *server) RenewSlot(ctx context.Context, _ broker.SlotRequest, _ int) (bool, error) {
+func (f *server) RenewSlot(ctx context.Context, r broker.SlotRequest, _ int) (broker.SlotLease, error) {
 	if f.hangs {
 		<-ctx.Done()
-		return false, &broker.Error{Op: "renew slot", Kind: broker.ErrUnavailable}
+		return broker.SlotLease{}, &broker.Error{Op: "renew slot", Kind: broker.ErrUnavailable}
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.slots++
-	return f.slot, f.err
+	return broker.SlotLease{Held: f.slot, Least: r.MinIdle, Slowest: r.Follows}, f.err
 }
 
 // bench is a keeper of one held entry.
@@ -80,7 +80,12 @@ func newBench(minIdle time.Duration) *bench {
 		Slot:     broker.SlotRequest{TTL: lease.TTL(time.Second)},
 		SlotLost: func() { b.slotLost++ }, EntryLost: func(id broker.ID) { b.lost = append(b.lost, id) },
 		Interrupted: func() { b.interrupted++ }, Event: func(e observe.Event) { b.events = append(b.events, e.Name) },
+		Permit: lease.NewPermit(b.clock),
 	}
+	if err := b.keeper.Open(context.Background()); err != nil {
+		panic(err)
+	}
+	b.server.slots = 0
 	return b
 }
 

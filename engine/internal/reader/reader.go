@@ -12,6 +12,7 @@ import (
 	"pipeline/engine/broker"
 	"pipeline/engine/clock"
 	"pipeline/engine/internal/health"
+	"pipeline/engine/internal/lease"
 	"pipeline/engine/internal/retry"
 )
 
@@ -31,8 +32,10 @@ type Reader struct {
 	// Batch is the largest read, Block how long one waits.
 	Batch int
 	Block time.Duration
-	// MinIdle is positive for claiming reads.
+	// MinIdle is positive for claiming reads, which are made while Permit allows
+	// them.
 	MinIdle time.Duration
+	Permit  *lease.Permit
 	// Restore creates a lost group again.
 	Restore func(ctx context.Context) error
 	// Reading is called after the first read that the server answered or that
@@ -41,9 +44,7 @@ type Reader struct {
 
 	waiting atomic.Bool
 	// turns counts how often a read began or ended.
-	turns atomic.Uint64
-	// claimAt is when claiming may go on, in nanoseconds of the clock.
-	claimAt atomic.Int64
+	turns   atomic.Uint64
 	fresh   bool
 	largest int
 }
@@ -54,10 +55,6 @@ func (r *Reader) Waiting() bool { return r.waiting.Load() }
 // Turns counts how often the reader began or ended to wait. Who sees it
 // unchanged around a look at other things knows that it did neither meanwhile.
 func (r *Reader) Turns() uint64 { return r.turns.Load() }
-
-// Caution makes the reader take only new entries for d, so that everyone can
-// renew what they hold first.
-func (r *Reader) Caution(d time.Duration) { r.claimAt.Store(r.Clock.Now().Add(d).UnixNano()) }
 
 // Run reads until ctx is done, and returns nil then. An error is one that does
 // not pass by waiting.
@@ -92,7 +89,7 @@ func (r *Reader) Run(ctx context.Context) error {
 
 func (r *Reader) read(ctx context.Context, n int) ([]broker.Delivery, error) {
 	req := broker.ReadRequest{Owner: r.Owner, Count: n, Block: r.Block}
-	if !r.fresh && r.Clock.Now().UnixNano() >= r.claimAt.Load() {
+	if !r.fresh && r.MinIdle > 0 && r.Permit.Allows() {
 		req.MinIdle = r.MinIdle
 	}
 	if r.fresh {
@@ -150,7 +147,9 @@ func (r *Reader) recover(ctx context.Context, err error, backoff *retry.Backoff)
 		}
 	case broker.Transient(err):
 		r.Server.Failed(err)
-		r.Caution(caution(r.MinIdle))
+		if r.MinIdle > 0 {
+			r.Permit.Pause(lease.Caution(r.MinIdle))
+		}
 	default:
 		return err
 	}

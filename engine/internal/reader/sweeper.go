@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"pipeline/engine/broker"
@@ -48,9 +47,11 @@ type Sweeper struct {
 	// Room is how many entries may be held because of sweeps. What reads brought
 	// does not count: a reader with a backlog keeps its window full.
 	Room int
-	// MinIdle and Every drive XAUTOCLAIM; a zero Every means not at all.
+	// MinIdle and Every drive XAUTOCLAIM, while Permit allows it; a zero Every means
+	// not at all.
 	MinIdle time.Duration
 	Every   time.Duration
+	Permit  *lease.Permit
 	// Unclaimed: nobody claims in the group.
 	Unclaimed bool
 	// Bodies: the server can drop pending entries without a body.
@@ -64,15 +65,12 @@ type Sweeper struct {
 	Fatal   func(error)
 	Event   func(observe.Event)
 
-	alarm   *alarm
-	claimAt atomic.Int64
+	alarm *alarm
 	// failed: a sweep of this round did not go through.
 	failed  bool
 	cursor  broker.ID
 	rubbish broker.ID
 }
-
-func caution(minIdle time.Duration) time.Duration { return lease.Caution(minIdle) }
 
 // Init makes the sweeper's alarm. Call it before anything is parked.
 func (s *Sweeper) Init() {
@@ -85,9 +83,6 @@ func (s *Sweeper) Waiting() bool { return s.alarm.asleep() }
 
 // Turns counts how often the sweeper began or ended to wait: see Reader.Turns.
 func (s *Sweeper) Turns() uint64 { return s.alarm.count() }
-
-// Caution makes the sweeper claim nothing for d.
-func (s *Sweeper) Caution(d time.Duration) { s.claimAt.Store(s.Clock.Now().Add(d).UnixNano()) }
 
 // Run sweeps until ctx is done.
 func (s *Sweeper) Run(ctx context.Context) {
@@ -102,7 +97,7 @@ func (s *Sweeper) Run(ctx context.Context) {
 		now := s.Clock.Now()
 		s.try(ctx, s.due)
 		if s.Every > 0 && !now.Before(nextClaim) {
-			if now.UnixNano() >= s.claimAt.Load() {
+			if s.Permit.Allows() {
 				s.try(ctx, s.autoClaim)
 			}
 			nextClaim = now.Add(s.Every)
