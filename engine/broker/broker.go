@@ -61,6 +61,11 @@ type Broker interface {
 	// records, puts back what is not due, and records the start of those that
 	// may run from their third delivery on. One atomic step per 250 entries.
 	Admit(ctx context.Context, r AdmitRequest) ([]Admission, error)
+	// Marked looks up keys that settled entries have marked, and returns a Mark
+	// for each key, the zero one for a key that is not marked. It changes nothing
+	// and needs neither the stream nor the group. It is a help, not a promise:
+	// what may be marked meanwhile is decided by the step that settles.
+	Marked(ctx context.Context, r MarkedRequest) ([]Mark, error)
 	// Renew resets the idle time of entries that the owner holds, without
 	// counting a delivery, and says of each whether it still holds it.
 	Renew(ctx context.Context, o Owner, ids []ID) ([]Holding, error)
@@ -290,6 +295,8 @@ type Settlement struct {
 	// Forget are entries among Acks and Steps whose records are dropped with
 	// them: those that were redelivered.
 	Forget []ID
+	// Marks is where the keys of Steps are marked; needed where one has a key.
+	Marks Marks
 }
 
 // Step publishes messages and acknowledges an entry in one.
@@ -297,6 +304,15 @@ type Step struct {
 	ID ID
 	// Publish may be empty: a fenced acknowledgement.
 	Publish []Add
+	// Mark is a key to be marked in the same step; empty for none. Where it is
+	// marked already, nothing is published and the entry is only acknowledged:
+	// the step is a Duplicate. With a key, no message may have more than
+	// MaxMarkedFields fields; such a step is Refused.
+	Mark string
+	// Gone: the entry is known to be no longer pending under anybody, because its
+	// body was trimmed while it was worked on, and the step is done without a
+	// fence. It needs a key, which then keeps it from being done twice.
+	Gone bool
 }
 
 // Add is one entry to append.
@@ -342,12 +358,19 @@ const (
 	// Torn: the first message was added and a later one refused; the entry was
 	// acknowledged.
 	Torn
+	// Duplicate: the key of the step was marked already; nothing was published
+	// and the entry was acknowledged.
+	Duplicate
 )
 
 // StepResult is the result of one step. Err is set when it was refused or torn.
+// Mark is the one that was found: that of a Duplicate, or of a step that is
+// NotOwned and whose key the same entry has marked, which is how an entry looks
+// whose settlement was written and its answer lost.
 type StepResult struct {
 	Status Status
 	Err    error
+	Mark   Mark
 }
 
 // SettleResult has one result for each step and wait, in their order.

@@ -164,7 +164,7 @@ func (w *Worker) wrote(subscription string, s *broker.Settlement, res *broker.Se
 		note(id, false)
 	}
 	for i, step := range res.Steps {
-		if step.Status == broker.Done || step.Status == broker.Torn {
+		if step.Status == broker.Done || step.Status == broker.Torn || step.Status == broker.Duplicate {
 			note(s.Steps[i].ID, false)
 		}
 	}

@@ -143,6 +143,13 @@ func (l *link) Admit(ctx context.Context, r broker.AdmitRequest) ([]broker.Admis
 	return ask(ctx, l, on(r.Owner, "admit"), func(ctx context.Context) ([]broker.Admission, error) { return l.server.Admit(ctx, r) })
 }
 
+// Marked implements broker.Broker.
+func (l *link) Marked(ctx context.Context, r broker.MarkedRequest) ([]broker.Mark, error) {
+	return ask(ctx, l, operation{"look up marks of", r.Stream, r.Group}, func(ctx context.Context) ([]broker.Mark, error) {
+		return l.server.Marked(ctx, r)
+	})
+}
+
 // Renew implements broker.Broker.
 func (l *link) Renew(ctx context.Context, o broker.Owner, ids []broker.ID) ([]broker.Holding, error) {
 	return ask(ctx, l, on(o, "renew"), func(ctx context.Context) ([]broker.Holding, error) { return l.server.Renew(ctx, o, ids) })

@@ -21,6 +21,9 @@ func (s *side) settlement(st *broker.Settlement) string {
 	var said strings.Builder
 	for _, step := range r.Steps {
 		fmt.Fprintf(&said, "%d%s ", step.Status, kindOf(s, step.Err))
+		if step.Mark.Found() {
+			fmt.Fprintf(&said, "(%s) ", s.id(step.Mark.By))
+		}
 	}
 	fmt.Fprintf(&said, "%d", r.Waits)
 	return said.String()
@@ -69,20 +72,44 @@ func anyPublished(rt *rapid.T) []published {
 	return list
 }
 
-// anySteps draws a step for each entry.
-func anySteps(rt *rapid.T, entries picked) [][]published {
-	steps := make([][]published, len(entries))
-	for i := range steps {
-		steps[i] = anyPublished(rt)
-	}
-	return steps
+// stepped is a step without its entry.
+type stepped struct {
+	messages []published
+	key      string
+	gone     bool
 }
 
-func (s *side) steps(entries picked, steps [][]published) []broker.Step {
+func (s stepped) String() string {
+	text := fmt.Sprint(s.messages)
+	if s.key != "" {
+		text += fmt.Sprintf(" marks %.10q", s.key)
+	}
+	if s.gone {
+		text += " (gone)"
+	}
+	return text
+}
+
+// anySteps draws a step for each entry, and the marks of all.
+func anySteps(rt *rapid.T, entries picked) ([]stepped, broker.Marks) {
+	steps := make([]stepped, len(entries))
+	marking := rapid.Bool().Draw(rt, "marking")
+	marks := rapid.SampledFrom([]broker.Marks{longMarks, longMarks, shortMarks}).Draw(rt, "marks")
+	for i := range steps {
+		steps[i].messages = anyPublished(rt)
+		if marking && rapid.IntRange(0, 3).Draw(rt, "marks a key") > 0 {
+			steps[i].key = rapid.SampledFrom(comparedKeys).Draw(rt, "key")
+			steps[i].gone = rarely(rt, "gone", 8)
+		}
+	}
+	return steps, marks
+}
+
+func (s *side) steps(entries picked, steps []stepped) []broker.Step {
 	out := make([]broker.Step, len(entries))
 	for i, at := range entries {
-		out[i].ID = s.pick(at)
-		for _, p := range steps[i] {
+		out[i].ID, out[i].Mark, out[i].Gone = s.pick(at), steps[i].key, steps[i].gone
+		for _, p := range steps[i].messages {
 			out[i].Publish = append(out[i].Publish, broker.Add{Stream: s.key(p.to), Fields: p.fields, MaxLen: p.length})
 		}
 	}
@@ -92,10 +119,11 @@ func (s *side) steps(entries picked, steps [][]published) []broker.Step {
 func (m *comparison) step(rt *rapid.T) {
 	p, consumer := m.where(rt), anyConsumer.Draw(rt, "consumer")
 	entries := m.doubled(rt, p.group)
-	steps, forget := anySteps(rt, entries), rapid.IntRange(0, len(entries)).Draw(rt, "forget")
+	steps, marks := anySteps(rt, entries)
+	forget := rapid.IntRange(0, len(entries)).Draw(rt, "forget")
 	m.both(rt, fmt.Sprintf("steps of %v for %v by %q: %v, forget %d", p, entries, consumer, steps, forget), func(s *side) string {
 		return s.settlement(&broker.Settlement{
-			Owner: s.at(p, consumer), Steps: s.steps(entries, steps), Forget: s.picked(entries[:forget]),
+			Owner: s.at(p, consumer), Steps: s.steps(entries, steps), Forget: s.picked(entries[:forget]), Marks: marks,
 		})
 	})
 }
@@ -134,13 +162,14 @@ func (m *comparison) settle(rt *rapid.T) {
 	entries := m.some(rt, p.group)
 	a, b := rapid.IntRange(0, len(entries)).Draw(rt, "acks"), rapid.IntRange(0, len(entries)).Draw(rt, "steps")
 	a, b = min(a, b), max(a, b)
-	steps, w := anySteps(rt, entries[a:b]), anyWait(rt)
+	steps, marks := anySteps(rt, entries[a:b])
+	w := anyWait(rt)
 	forget := rapid.IntRange(a, len(entries)).Draw(rt, "forget")
 	what := fmt.Sprintf("settle %v by %q: acknowledge %v, steps %v %v, waits %v, forget %d", p, consumer, entries[:a], entries[a:b], steps, entries[b:], forget)
 	m.both(rt, what, func(s *side) string {
 		return s.settlement(&broker.Settlement{
 			Owner: s.at(p, consumer), Acks: s.picked(slices.Clone(entries[:a])), Steps: s.steps(entries[a:b], steps),
-			Waits: s.waits(entries[b:], w), Forget: s.picked(entries[a:forget]),
+			Waits: s.waits(entries[b:], w), Forget: s.picked(entries[a:forget]), Marks: marks,
 		})
 	})
 }

@@ -59,6 +59,7 @@ func (s *side) groupState(w *strings.Builder, group string, exists bool) {
 		}
 	}
 	fmt.Fprintln(w, kindOf(s, err))
+	w.WriteString(s.markedState(group))
 	if !exists {
 		return
 	}

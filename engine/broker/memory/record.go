@@ -8,13 +8,15 @@ import (
 )
 
 // beside is what is kept beside a group and outlives it, as keys of their own
-// do on a server: the records of its entries, its floor, its consumers' leases.
+// do on a server: the records of its entries, its floor, its consumers' leases,
+// the keys that its entries marked.
 type beside struct {
 	records  list[broker.Record]
 	floor    broker.ID
 	hasFloor bool
 	leases   map[string][]lease
 	alive    map[string]announcement
+	marks    map[string]*markSet
 }
 
 // besideOf returns what stands beside a group, whether that exists or not.

@@ -10,8 +10,12 @@ import (
 // on a server, acknowledging in a group that does not exist is no error.
 func (b *Broker) Settle(ctx context.Context, s *broker.Settlement) (broker.SettleResult, error) {
 	var out broker.SettleResult
-	err := b.do(ctx, on(s.Owner, "settle"), func(now int64) (err error) {
-		out, err = b.settle(s, now)
+	marks, err := s.Check()
+	if err != nil {
+		return out, on(s.Owner, "settle").fail(err)
+	}
+	err = b.do(ctx, on(s.Owner, "settle"), func(now int64) (err error) {
+		out, err = b.settle(s, b.marker(s, marks), now)
 		return err
 	})
 	if err != nil {
@@ -20,7 +24,7 @@ func (b *Broker) Settle(ctx context.Context, s *broker.Settlement) (broker.Settl
 	return out, nil
 }
 
-func (b *Broker) settle(settlement *broker.Settlement, now int64) (broker.SettleResult, error) {
+func (b *Broker) settle(settlement *broker.Settlement, m *marker, now int64) (broker.SettleResult, error) {
 	out := broker.SettleResult{
 		Steps: make([]broker.StepResult, len(settlement.Steps)), Waits: make([]broker.Status, len(settlement.Waits)),
 	}
@@ -33,7 +37,6 @@ func (b *Broker) settle(settlement *broker.Settlement, now int64) (broker.Settle
 		g = s.groups[settlement.Group]
 	}
 	forget := b.forgetting(settlement)
-	var refused map[broker.ID]bool
 	for _, id := range settlement.Acks {
 		if g != nil && g.acknowledge(id) {
 			b.changed()
@@ -46,20 +49,7 @@ func (b *Broker) settle(settlement *broker.Settlement, now int64) (broker.Settle
 	case g == nil && len(settlement.Steps)+len(settlement.Waits) > 0:
 		return out, noGroup(settlement.Stream, settlement.Group)
 	}
-	for i := range settlement.Steps {
-		step := &settlement.Steps[i]
-		if refused[step.ID] { // one that comes twice is done once, or tried once
-			out.Steps[i].Status = broker.NotOwned
-			continue
-		}
-		out.Steps[i] = b.step(g, settlement.Consumer, step, now)
-		switch out.Steps[i].Status {
-		case broker.Done, broker.Torn:
-			forget(step.ID)
-		case broker.Refused:
-			refused = with(refused, step.ID)
-		}
-	}
+	b.steps(g, settlement, m, now, forget, out.Steps)
 	var back map[broker.ID]bool
 	for i := range settlement.Waits {
 		w := &settlement.Waits[i]
@@ -69,6 +59,40 @@ func (b *Broker) settle(settlement *broker.Settlement, now int64) (broker.Settle
 		back = with(back, w.ID)
 	}
 	return out, nil
+}
+
+// steps does the steps of a settlement.
+func (b *Broker) steps(g *group, s *broker.Settlement, m *marker, now int64, forget func(broker.ID), out []broker.StepResult) {
+	var refused map[broker.ID]bool
+	for i := range s.Steps {
+		step := &s.Steps[i]
+		to, wide := step.Wide()
+		switch {
+		case wide:
+			out[i] = broker.TooWide(to)
+			continue
+		case refused[step.ID] && !step.Gone: // one that comes twice is done once, or tried once
+			out[i] = notOwned(m, step, now)
+			continue
+		}
+		out[i] = b.step(g, s.Consumer, step, m, now)
+		switch out[i].Status {
+		case broker.Done, broker.Torn, broker.Duplicate:
+			forget(step.ID)
+		case broker.Refused:
+			refused = with(refused, step.ID)
+		}
+	}
+}
+
+// notOwned is the result of a step whose entry is not pending under the owner. It
+// tells whether that is because it was done before.
+func notOwned(m *marker, step *broker.Step, now int64) broker.StepResult {
+	r := broker.StepResult{Status: broker.NotOwned}
+	if mark := m.find(step, now); mark.By == step.ID {
+		r.Mark = mark
+	}
+	return r
 }
 
 // with is a set with one more id in it, made when it is needed.
@@ -99,11 +123,16 @@ func (b *Broker) forgetting(s *broker.Settlement) func(broker.ID) {
 }
 
 // step publishes the messages of one entry and acknowledges it. A destination
-// of another type refuses all of them, before anything is written.
-func (b *Broker) step(g *group, owner string, step *broker.Step, now int64) broker.StepResult {
+// of another type refuses all of them, before anything is written. An entry whose
+// key is marked is only acknowledged.
+func (b *Broker) step(g *group, owner string, step *broker.Step, m *marker, now int64) broker.StepResult {
 	p := g.held(step.ID, owner)
-	if p == nil {
-		return broker.StepResult{Status: broker.NotOwned}
+	if p == nil && !step.Gone {
+		return notOwned(m, step, now)
+	}
+	if mark := m.find(step, now); mark.Found() {
+		b.acknowledged(g, step.ID)
+		return broker.StepResult{Status: broker.Duplicate, Mark: mark}
 	}
 	for i := range step.Publish {
 		if _, err := b.stream(step.Publish[i].Stream); err != nil {
@@ -121,9 +150,15 @@ func (b *Broker) step(g *group, owner string, step *broker.Step, now int64) brok
 			break
 		}
 	}
-	g.drop(p)
-	b.changed()
+	m.mark(step, now)
+	b.acknowledged(g, step.ID)
 	return result
+}
+
+// acknowledged takes an entry that was settled out of the pending list.
+func (b *Broker) acknowledged(g *group, id broker.ID) {
+	g.acknowledge(id)
+	b.changed()
 }
 
 func publishing(m *broker.Add, err error) error {

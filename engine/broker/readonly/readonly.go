@@ -111,5 +111,10 @@ func (b *Broker) Records(ctx context.Context, stream, group string, ids []broker
 	return b.inner.Records(ctx, stream, group, ids)
 }
 
+// Marked passes.
+func (b *Broker) Marked(ctx context.Context, r broker.MarkedRequest) ([]broker.Mark, error) {
+	return b.inner.Marked(ctx, r)
+}
+
 // Close closes the broker behind it.
 func (b *Broker) Close() error { return b.inner.Close() }

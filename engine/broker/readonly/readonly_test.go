@@ -61,6 +61,9 @@ var reads = map[string]call{
 		}
 		return list, err
 	},
+	"Marked": func(ctx context.Context, b broker.Broker) (any, error) {
+		return b.Marked(ctx, broker.MarkedRequest{Stream: stream, Group: "ledger", Marks: broker.Marks{Set: "s", Window: time.Hour}, Keys: []string{"k"}})
+	},
 	"Records": func(ctx context.Context, b broker.Broker) (any, error) {
 		return b.Records(ctx, stream, group, []broker.ID{{Ms: 1}})
 	},

@@ -34,6 +34,8 @@ type Broker struct {
 	// mayDelete holds the streams that this login was seen to be allowed to
 	// delete from.
 	mayDelete sync.Map
+	// mayMark holds those in which it was seen to be allowed to mark keys.
+	mayMark sync.Map
 	// sweeps holds how far SaveFloor has looked through records, by stream and
 	// group.
 	sweeps sync.Map

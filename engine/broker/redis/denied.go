@@ -128,6 +128,7 @@ var forms = map[string][]any{
 	"set":             {"SET", "", "v", "NX", "XX"},
 	"del":             {"DEL", ""},
 	"pexpire":         {"PEXPIRE", "", "no-time"},
+	"unlink":          {"UNLINK", ""},
 	"hget":            {"HGET", "", checked},
 	"hmget":           {"HMGET", "", checked},
 	"hset":            {"HSET", "", checked, "v", "no-value"},

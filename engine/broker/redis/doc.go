@@ -43,6 +43,17 @@
 //	    A string, the id from which a lost group is read again; "(" before it
 //	    means just before it. One for each group, never expiring: it has to
 //	    outlive the group.
+//	{payments}:pipeline:ledger:marks:SET:0
+//	{payments}:pipeline:ledger:marks:SET:1
+//	    Two hashes, where the group deduplicates: a field for each key that an
+//	    entry was settled with, holding when and by which entry, "MS ID". Keys of
+//	    up to 64 bytes stand there as they are, longer ones as sha256: and the
+//	    digest. One hash is written to; when the window has passed since it was
+//	    begun (its field "" says when), the other one, of which nothing is
+//	    younger than the window by then, is emptied and takes its place. Both
+//	    together hold what was settled within two windows at most, and each
+//	    expires two windows after it was last written to. HDEL of a key in both
+//	    has it forgotten.
 //
 // Beside a stream that entries of another slot of a cluster were moved to stands
 // one key more for each of them for a day, and for 30 days where the move was

@@ -22,7 +22,8 @@ func TestKeysShareTheSlotOfTheirStream(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		stream, group := key.Draw(t, "stream"), key.Draw(t, "group")
 		k := newGroupKeys(stream, group)
-		for _, ours := range []string{k.records, k.floor, k.slotKey("sub-host", 3)} {
+		marks := k.markKeys(key.Draw(t, "set"))
+		for _, ours := range []string{k.records, k.floor, k.slotKey("sub-host", 3), marks[0], marks[1]} {
 			if Slot(ours) != Slot(stream) {
 				t.Fatalf("%q is not in the slot of %q", ours, stream)
 			}

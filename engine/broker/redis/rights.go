@@ -23,6 +23,9 @@ const (
 	Records
 	Floors
 	Slots
+	// Marks are the keys in which a group that deduplicates remembers those of
+	// its entries.
+	Marks
 	// Create: a group that is absent is created, and its floor written down.
 	Create
 	uses
@@ -50,6 +53,7 @@ var commands = [uses][]string{
 	Records: {"hget", "hmget", "hset", "hdel", "hscan", "del", "eval", "evalsha"},
 	Floors:  {"get", "set", "eval", "evalsha"},
 	Slots:   {"get", "set", "pexpire", "del", "zadd", "zrem", "zrangebyscore", "eval", "evalsha"},
+	Marks:   {"hget", "hmget", "hset", "unlink", "pexpire", "type", "eval", "evalsha"},
 	Create:  {createGroup, "xinfo|stream", "xinfo|groups", "type", "eval", "evalsha"},
 }
 
@@ -67,9 +71,11 @@ func (u Use) Commands() []string { return slices.Clone(commands[u]) }
 //
 // Groups have to exist: creating them, and restoring a lost one, takes
 // xgroup|create in addition.
+//
+// A group that deduplicates takes what Marks needs besides.
 func Rights() []string {
 	all := slices.Clone(keyless)
-	for u := range Create {
+	for u := range Marks {
 		all = append(all, commands[u]...)
 	}
 	slices.Sort(all)
@@ -99,6 +105,8 @@ func (u Use) Needs(stream, group string) []Need {
 		key = keys.floor
 	case Slots:
 		key = keys.slot + checked
+	case Marks:
+		key = keys.markKeys(checked)[0]
 	}
 	var needs []Need
 	for _, command := range commands[u] {

@@ -196,7 +196,7 @@ func TestDenied(t *testing.T) {
 			s := redistest.Start(t, version)
 			needs := everyNeed()
 			all := append(redis.Rights(), redis.OptionalRights()...)
-			all = append(all, "xgroup|create")
+			all = append(all, "xgroup|create", "unlink")
 			if denied, err := open(t, s).Denied(t.Context(), needs); err != nil || len(denied) != 0 {
 				t.Errorf("denied to a user who may do everything: %v, %v", denied, err)
 			}
@@ -295,7 +295,7 @@ func TestPatterns(t *testing.T) {
 					continue
 				}
 				b := openWith(t, redis.Options{URL: fmt.Sprintf("redis://%s:pw@%s", user, s.Addr)})
-				needs := slices.Concat(redis.Consume.Needs(key, group), redis.Floors.Needs(key, group), redis.Slots.Needs(key, group))
+				needs := slices.Concat(redis.Consume.Needs(key, group), redis.Floors.Needs(key, group), redis.Slots.Needs(key, group), redis.Marks.Needs(key, group))
 				if denied, err := b.Denied(t.Context(), needs); err != nil || len(denied) != 0 {
 					t.Errorf("%q: %v, %v", key, denied, err)
 				}

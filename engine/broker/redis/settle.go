@@ -20,6 +20,7 @@ type settling struct {
 	args   *args
 	batch  batch
 	forget map[broker.ID]bool
+	marks  marking
 	calls  []settleCall
 	result broker.SettleResult
 }
@@ -40,7 +41,7 @@ func (b *Broker) Settle(ctx context.Context, s *broker.Settlement) (broker.Settl
 	defer p.args.release()
 	p.result = broker.SettleResult{Steps: make([]broker.StepResult, len(s.Steps)), Waits: make([]broker.Status, len(s.Waits))}
 	if len(s.Steps) > 0 {
-		if err := b.checkAck(ctx, s.Owner); err != nil {
+		if err := b.checkSteps(ctx, p); err != nil {
 			return p.result, b.fail(op, err)
 		}
 	}
@@ -61,6 +62,22 @@ func (b *Broker) Settle(ctx context.Context, s *broker.Settlement) (broker.Settl
 		}
 	}
 	return p.result, nil
+}
+
+// checkSteps sees to it that nothing stands in the way of steps that is known
+// beforehand.
+func (b *Broker) checkSteps(ctx context.Context, p *settling) error {
+	marks, err := p.Check()
+	if err != nil {
+		return err
+	}
+	if marks {
+		p.mark()
+		if err := b.checkMark(ctx, p.Owner); err != nil {
+			return err
+		}
+	}
+	return b.checkAck(ctx, p.Owner)
 }
 
 // checkAck sees to it that this login may acknowledge before the first message
@@ -129,4 +146,4 @@ func (p *settling) read(b *Broker) error {
 	return nil
 }
 
-var letters = map[byte]broker.Status{'d': broker.Done, 'n': broker.NotOwned, 'r': broker.Refused, 't': broker.Torn}
+var letters = map[byte]broker.Status{'d': broker.Done, 'n': broker.NotOwned, 'r': broker.Refused, 't': broker.Torn, 'm': broker.Duplicate}

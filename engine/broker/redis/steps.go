@@ -22,7 +22,7 @@ func (p *settling) steps(ctx context.Context, b *Broker) (wide []int) {
 		last, size := first, 0
 		for last < len(p.Steps) && last-first < maxEntries {
 			n, widest := weigh(&p.Steps[last])
-			refused := b.foreign(p.Stream, &p.Steps[last])
+			refused := b.impossible(p.Stream, &p.Steps[last])
 			if widest > maxUnpack || refused != nil || size > 0 && size+n > maxBytes {
 				if last > first {
 					break
@@ -65,6 +65,15 @@ func addSize(m *broker.Add) int {
 	return size
 }
 
+// impossible refuses a step that cannot be done in one; nil for one that can.
+func (b *Broker) impossible(stream string, s *broker.Step) *broker.StepResult {
+	if to, wide := s.Wide(); wide {
+		r := broker.TooWide(to)
+		return &r
+	}
+	return b.foreign(stream, s)
+}
+
 // foreign refuses a step of a cluster whose keys lie in different slots: no
 // server could do it in one.
 func (b *Broker) foreign(stream string, s *broker.Step) *broker.StepResult {
@@ -91,13 +100,22 @@ func (p *settling) step(ctx context.Context, first, last int) {
 	for i := range steps {
 		low, high = earlier(low, steps[i].ID), later(high, steps[i].ID)
 	}
-	mark := settleScript.call(a, 2+len(to))
+	marks := p.marks.on && slices.ContainsFunc(steps, func(s broker.Step) bool { return s.Mark != "" })
+	keys := 2 + len(to)
+	if marks {
+		keys += len(p.marks.sets)
+	}
+	mark := settleScript.call(a, keys)
 	a.add(p.Stream, p.keys.records)
 	a.add(to...)
+	if marks {
+		a.add(p.marks.sets[:]...)
+	}
 	a.add(p.Group, p.Consumer)
 	a.int(int64(len(steps)))
 	a.id(low)
 	a.id(high)
+	p.keysOf(steps, marks)
 	for len(steps) > 0 {
 		n := 1
 		for n < len(steps) && p.alike(&steps[0], &steps[n]) {
@@ -110,10 +128,22 @@ func (p *settling) step(ctx context.Context, first, last int) {
 	p.batch.add(ctx, settleScript, a.since(mark))
 }
 
+// keysOf appends the window and the keys of the steps, or a window of 0.
+func (p *settling) keysOf(steps []broker.Step, marks bool) {
+	if !marks {
+		p.args.add("0")
+		return
+	}
+	p.args.int(p.marks.window)
+	for i := range steps {
+		p.args.word(markField(steps[i].Mark))
+	}
+}
+
 // alike reports whether the messages of two steps have the same shape, so that
 // it is told once for both. Nearly all of a batch are alike.
 func (p *settling) alike(x, y *broker.Step) bool {
-	return p.forget[x.ID] == p.forget[y.ID] && slices.EqualFunc(x.Publish, y.Publish, func(m, n broker.Add) bool {
+	return p.forget[x.ID] == p.forget[y.ID] && x.Gone == y.Gone && slices.EqualFunc(x.Publish, y.Publish, func(m, n broker.Add) bool {
 		return m.Stream == n.Stream && xaddArgs(&m) == xaddArgs(&n)
 	})
 }
@@ -122,7 +152,14 @@ func (p *settling) alike(x, y *broker.Step) bool {
 func (p *settling) run(steps []broker.Step, to []string) {
 	a := p.args
 	a.int(int64(len(steps)))
-	a.flag(p.forget[steps[0].ID])
+	flags := int64(0)
+	if p.forget[steps[0].ID] {
+		flags++
+	}
+	if steps[0].Gone {
+		flags += 2
+	}
+	a.int(flags)
 	a.int(int64(len(steps[0].Publish)))
 	for i := range steps[0].Publish {
 		m := &steps[0].Publish[i]
@@ -182,6 +219,12 @@ func (p *settling) readSteps(b *Broker, reply []string, first int) error {
 		m, bad := strconv.Atoi(problem[1])
 		if err != nil || bad != nil || i >= len(reply[0]) || m >= len(p.Steps[first+i].Publish) {
 			return fmt.Errorf("%w of the settle script", errProtocol)
+		}
+		if m < 0 {
+			if err := p.readMark(b, &p.result.Steps[first+i], problem[2]); err != nil {
+				return err
+			}
+			continue
 		}
 		to := p.Steps[first+i].Publish[m].Stream
 		p.result.Steps[first+i].Err = b.fail(operation{name: "publish", stream: to}, serverError(problem[2]))
