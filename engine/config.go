@@ -99,10 +99,7 @@ func (c *Config) check() error {
 // checkSupported refuses what the language knows and the engine does not do
 // yet: doing without it silently would break a promise.
 func checkSupported(s *spec.Subscription) error {
-	switch {
-	case s.Idempotency != nil:
-		return fmt.Errorf("engine: subscription %s: idempotency is not available in this version; remove the block", s.Label)
-	case s.Workers.Hold:
+	if s.Workers.Hold {
 		return fmt.Errorf("engine: subscription %s: while_retrying = \"hold\" is not available in this version; use \"pass\"", s.Label)
 	}
 	return nil

@@ -366,7 +366,8 @@ func TestNewHandlerCodeIsTakenWithoutAStop(t *testing.T) {
 
 func TestWhatTheEngineDoesNotDoIsRefused(t *testing.T) {
 	for name, change := range map[string]func(*spec.Subscription){
-		"idempotency": func(s *spec.Subscription) { s.Idempotency = &spec.Idempotency{Window: time.Hour} },
+		"idempotency": func(s *spec.Subscription) { s.Idempotency = &spec.Idempotency{Window: time.Hour} }, // no key
+		"window":      func(s *spec.Subscription) { s.Idempotency = &spec.Idempotency{Key: &spec.Literal{JSON: "1"}} },
 		"hold":        func(s *spec.Subscription) { s.Workers.Hold = true },
 	} {
 		s := subscription()

@@ -69,7 +69,7 @@ func (n *session) build() {
 	s, cfg := n.sub, n.sub.engine.cfg
 	n.settler = &settle.Settler{
 		Broker: cfg.Broker, Owner: n.owner, Clock: cfg.Clock, Server: s.engine.server, Held: n.held, Waits: &n.waits,
-		Parked: n.parked, Settled: s.settled, Event: s.event, Fatal: s.fail,
+		Parked: n.parked, Marks: s.plan.Marks(), Settled: s.settled, Event: s.event, Fatal: s.fail,
 	}
 	n.settler.Init()
 	for range s.spec.Workers.Count {
@@ -78,7 +78,7 @@ func (n *session) build() {
 	dispatch := &reader.Dispatcher{
 		Broker: cfg.Broker, Owner: n.owner, Clock: cfg.Clock, Held: n.held, Parked: n.parked, Park: s.spec.Claim == nil,
 		MinIdle: s.minIdle, MaxAttempts: s.spec.Retry.MaxAttempts, Lanes: n.lanes,
-		FixedLanes: cfg.Chance.FixedLanes, Prepare: s.plan.Prepare, Event: s.event,
+		Marks: s.plan.Marks(), Server: s.engine.server, FixedLanes: cfg.Chance.FixedLanes, Prepare: s.plan.Prepare, Event: s.event,
 	}
 	n.sweeper = n.newSweeper(dispatch)
 	if s.spec.Claim == nil || !s.spec.Claim.Only {

@@ -1,6 +1,9 @@
 package broker
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Marks name where the keys of settled entries are remembered, beside a group,
 // and for how long. The zero Marks are none.
@@ -40,10 +43,8 @@ type MarkedRequest struct {
 
 // Check refuses what no broker can look up.
 func (r *MarkedRequest) Check() error {
-	for _, key := range r.Keys {
-		if key == "" {
-			return errKey
-		}
+	if slices.Contains(r.Keys, "") {
+		return errKey
 	}
 	return r.check()
 }

@@ -83,6 +83,10 @@ const (
 	ResultInvalid Result = "invalid"
 	// ResultForeignRetry: a copy made for another group's retry; acknowledged unrun.
 	ResultForeignRetry Result = "foreign_retry"
+	// ResultDuplicate: an entry with the same key was settled before; it was
+	// acknowledged and nothing published. Elapsed is not 0 if it ran all the same,
+	// beside the other one.
+	ResultDuplicate Result = "duplicate"
 	// ResultStale: the entry was taken over meanwhile; nothing was written.
 	ResultStale Result = "stale"
 )
@@ -130,6 +134,7 @@ const (
 	EventLeaseLost      EventName = "lease.lost"
 	EventSlotLost       EventName = "slot.lost"
 	EventStaleSettle    EventName = "entry.stale_settle"
+	EventDuplicate      EventName = "entry.duplicate"
 	EventBodyMissing    EventName = "entry.body_missing"
 	EventSettleRefused  EventName = "settle.refused"
 	EventReplyTorn      EventName = "reply.torn"

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"strings"
 
 	"pipeline/engine/broker"
 )
@@ -49,7 +50,7 @@ func (m *markSet) set(key string, by broker.ID, window, now int64) {
 	if m.maps[m.latest] == nil {
 		m.maps[m.latest], m.begun[m.latest] = map[string]broker.Mark{}, now
 	}
-	m.maps[m.latest][key] = broker.Mark{By: by, At: instant(now)}
+	m.maps[m.latest][strings.Clone(key)] = broker.Mark{By: by, At: instant(now)}
 }
 
 // Marked implements broker.Broker.

@@ -30,6 +30,13 @@ type Item struct {
 	Past      string
 	// Foreign: a copy that another group's retry made.
 	Foreign bool
+	// Mark is the key that is marked when the entry is settled; empty for none.
+	Mark string
+	// Marked is the mark that was found before the run: the entry is a duplicate.
+	Marked *broker.Mark
+	// Unasked: whether the key is marked could not be found out, so that the entry
+	// must not run.
+	Unasked bool
 
 	// Action and Outcome are what the lane decided.
 	Action  Action
@@ -97,8 +104,9 @@ const (
 // Action is what the settler does with a finished item.
 type Action struct {
 	Verb Verb
-	// Publish belongs to Step.
+	// Publish belongs to Step. Mark: its key is marked with it.
 	Publish []broker.Add
+	Mark    bool
 	// Wait belongs to Wait. Park: this consumer runs the entry again itself when
 	// it is due.
 	Wait broker.Wait

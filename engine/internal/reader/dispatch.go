@@ -1,6 +1,7 @@
 package reader
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync/atomic"
@@ -9,6 +10,7 @@ import (
 	"pipeline/engine/broker"
 	"pipeline/engine/clock"
 	"pipeline/engine/internal/batch"
+	"pipeline/engine/internal/health"
 	"pipeline/engine/internal/lane"
 	"pipeline/engine/internal/retry"
 	"pipeline/engine/observe"
@@ -33,6 +35,10 @@ type Dispatcher struct {
 	Lanes       []*lane.Lane
 	// FixedLanes: a key comes to the same lane in every process.
 	FixedLanes bool
+	// Marks is where the keys of settled entries are marked; zero where they are
+	// not. Server is waited for while it cannot be asked about them.
+	Marks  broker.Marks
+	Server *health.Server
 	// Prepare decodes the items of a batch and finds their keys.
 	Prepare func(*batch.Batch)
 	Event   func(observe.Event)
@@ -42,6 +48,8 @@ type Dispatcher struct {
 	mu      clock.Mutex
 	first   int
 	orphans atomic.Bool
+	asked   []*batch.Item
+	keys    []string
 }
 
 // callTimeout bounds one operation about entries that are already ours.
@@ -80,11 +88,9 @@ func (d *Dispatcher) dispatch(ctx context.Context, ds []broker.Delivery, swept b
 		for i := range ds {
 			b.Grow().Delivery = ds[i]
 		}
-		d.send(ctx, b)
-		return nil
+		return d.send(ctx, b)
 	}
-	ctx = context.WithoutCancel(ctx)
-	run, err := d.check(ctx, ds)
+	run, err := d.check(context.WithoutCancel(ctx), ds)
 	if err != nil {
 		d.orphans.Store(true)
 	}
@@ -96,8 +102,7 @@ func (d *Dispatcher) dispatch(ctx context.Context, ds []broker.Delivery, swept b
 		it.Delivery, it.Used = run[i].delivery, run[i].used
 		it.Exhausted, it.Past = run[i].exhausted, run[i].past
 	}
-	d.send(ctx, b)
-	return err
+	return cmp.Or(d.send(ctx, b), err)
 }
 
 // Orphans reports, once, whether entries are pending here that nobody works on.
@@ -108,15 +113,19 @@ func (d *Dispatcher) Orphaned() { d.orphans.Store(true) }
 
 func unusual(d broker.Delivery) bool { return d.Deliveries > 0 || len(d.Fields) == 0 }
 
-func (d *Dispatcher) send(ctx context.Context, b *batch.Batch) {
+// send hands a batch to the lanes. An error says that what is marked could not be
+// found out, and will not be.
+func (d *Dispatcher) send(ctx context.Context, b *batch.Batch) error {
 	if len(b.Items) == 0 {
 		batch.Put(b)
-		return
+		return nil
 	}
 	d.Prepare(b)
 	d.Held.Add(b)
+	err := d.ask(ctx, b)
 	d.first = (d.first + 1) % len(d.Lanes)
 	b.Split(len(d.Lanes), d.first, d.FixedLanes, func(l int, s batch.Share) { d.Lanes[l].Send(ctx, s) })
+	return err
 }
 
 // check returns the deliveries that may run.

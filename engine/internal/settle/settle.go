@@ -39,6 +39,8 @@ type Settler struct {
 	Waits *clock.Mutex
 	// Parked receives entries that this consumer runs again itself when due.
 	Parked *retry.Parked
+	// Marks is where the keys of entries are marked; zero where they are not.
+	Marks broker.Marks
 	// Settled is told of what was written, Event of what is unusual. Fatal is
 	// told of an error that does not pass; entries then stay pending.
 	Settled func([]observe.Outcome)
@@ -111,7 +113,7 @@ func (s *Settler) Run(ctx context.Context) {
 
 // settle writes the shares and forgets what is written.
 func (s *Settler) settle(ctx context.Context, shares []batch.Share) {
-	s.work.build(s.Owner, shares)
+	s.work.build(s.Owner, s.Marks, shares)
 	res, err := s.send(ctx)
 	if err != nil {
 		s.giveUp(ctx, shares, err)
@@ -120,6 +122,7 @@ func (s *Settler) settle(ctx context.Context, shares []batch.Share) {
 	s.release(ctx)
 	s.publishUnfenced(ctx)
 	s.judge(res)
+	s.tellDuplicates()
 	s.stop()
 	s.report(shares)
 }
@@ -152,6 +155,7 @@ func (s *Settler) send(ctx context.Context) (broker.SettleResult, error) {
 		if !broker.Transient(err) {
 			return res, err
 		}
+		s.work.resent = true
 		s.Server.Failed(err)
 		if s.Server.Wait(ctx, backoff) != nil {
 			return res, err
@@ -217,6 +221,9 @@ func (s *Settler) handBack(ctx context.Context) error {
 // they ran: they are no longer pending, so that nothing can fence them.
 func (s *Settler) publishUnfenced(ctx context.Context) {
 	for _, it := range s.work.unfenced {
+		if len(it.Action.Publish) == 0 {
+			continue // an acknowledgement, which there is no need for any more
+		}
 		call, cancel := context.WithTimeout(ctx, callTimeout)
 		_, err := s.Broker.Add(call, it.Action.Publish)
 		cancel()
@@ -233,8 +240,12 @@ func (s *Settler) judge(res broker.SettleResult) {
 	for i, it := range w.stepItems {
 		switch r := res.Steps[i]; r.Status {
 		case broker.Done:
+		case broker.Duplicate:
+			s.duplicate(it, r.Mark)
 		case broker.NotOwned:
-			s.stale(it)
+			if !s.written(it, r.Mark) {
+				s.stale(it)
+			}
 		case broker.Torn:
 			s.Event(observe.Event{
 				Name: observe.EventReplyTorn, Level: sandbox.Error, Count: 1, Err: r.Err,

@@ -22,12 +22,18 @@ type work struct {
 	unfenced []*batch.Item
 	stops    []*batch.Item
 	kept     map[*batch.Item]bool
-	outcomes []observe.Outcome
-	pointers []*batch.Item
+	// resent: an answer was lost, so that some of it may have been written before.
+	resent bool
+	// duplicates is how many there were, first the first of them.
+	duplicates int
+	first      *batch.Item
+	outcomes   []observe.Outcome
+	pointers   []*batch.Item
 }
 
-func (w *work) build(owner broker.Owner, shares []batch.Share) {
+func (w *work) build(owner broker.Owner, marks broker.Marks, shares []batch.Share) {
 	w.reset(owner)
+	w.settlement.Marks = marks
 	for _, share := range shares {
 		for i := range share.Len() {
 			w.add(share.At(i))
@@ -35,7 +41,11 @@ func (w *work) build(owner broker.Owner, shares []batch.Share) {
 	}
 	slices.SortFunc(w.stepItems, func(a, b *batch.Item) int { return a.Delivery.ID.Compare(b.Delivery.ID) })
 	for _, it := range w.stepItems {
-		w.settlement.Steps = append(w.settlement.Steps, broker.Step{ID: it.Delivery.ID, Publish: it.Action.Publish})
+		step := broker.Step{ID: it.Delivery.ID, Publish: it.Action.Publish}
+		if it.Action.Mark {
+			step.Mark, step.Gone = it.Mark, it.Lease() == batch.BodyGone
+		}
+		w.settlement.Steps = append(w.settlement.Steps, step)
 	}
 }
 
@@ -47,7 +57,7 @@ func (w *work) reset(owner broker.Owner) {
 	*s = broker.Settlement{Owner: owner, Acks: s.Acks[:0], Steps: s.Steps[:0], Waits: s.Waits[:0], Forget: s.Forget[:0]}
 	w.items, w.stepItems, w.waitItems = w.items[:0], w.stepItems[:0], w.waitItems[:0]
 	w.releases, w.unfenced, w.stops = w.releases[:0], w.unfenced[:0], w.stops[:0]
-	w.evened = 0
+	w.evened, w.resent, w.duplicates = 0, false, 0
 }
 
 // add puts an item where its action says. A lost lease takes the right to
@@ -61,7 +71,7 @@ func (w *work) add(it *batch.Item) {
 	case batch.Ack:
 		s.Acks = append(s.Acks, it.Delivery.ID)
 	case batch.Step:
-		if lease == batch.BodyGone {
+		if lease == batch.BodyGone && !it.Action.Mark {
 			w.unfenced = append(w.unfenced, it)
 			return
 		}

@@ -21,6 +21,10 @@ type Plan struct {
 	version string
 	decoder *codec.Decoder
 	key     *codec.Key
+	// mark computes what is marked; nil marks nothing. fenced: somebody in the
+	// group marks, so that every acknowledgement is fenced.
+	mark    *codec.Identity
+	fenced  bool
 	targets []*target
 	// named are the targets by their route's label.
 	named map[string]*target
@@ -52,6 +56,9 @@ func Compile(s *spec.Subscription, version string) (*Plan, error) {
 	}
 	if p.key, err = compileKey(s.Workers.Key); err != nil {
 		return nil, fmt.Errorf("workers: key: %w", err)
+	}
+	if err := p.compileMark(); err != nil {
+		return nil, fmt.Errorf("idempotency: %w", err)
 	}
 	routes := s.Routes
 	if s.Reply != nil {
@@ -115,16 +122,22 @@ func (p *Plan) prepare(arena *value.Arena, it *batch.Item, env *codec.Env) {
 		p.retryCopy(it)
 		it.Key, _ = it.Body.Header(codec.HeaderPartitionKey)
 	}
-	if p.key == nil || it.Invalid != nil || it.Foreign {
+	if p.key == nil && p.mark == nil || it.Invalid != nil || it.Foreign {
 		return
 	}
 	*env = codec.Env{Entry: &it.Body.Value, Headers: it.Body.Headers}
-	key, err := p.key.Eval(env)
-	if err != nil {
-		it.Invalid = fmt.Errorf("workers: key: %w", err)
-		return
+	var err error
+	if p.key != nil {
+		if it.Key, err = p.key.Eval(env); err != nil {
+			it.Invalid = fmt.Errorf("workers: key: %w", err)
+			return
+		}
 	}
-	it.Key = key
+	if p.mark != nil {
+		if it.Mark, err = p.mark.Eval(env); err != nil {
+			it.Invalid = fmt.Errorf("idempotency: key: %w", err)
+		}
+	}
 }
 
 // retryCopy looks whether the entry is a copy that a retry made, and for which

@@ -25,12 +25,16 @@ func (r *Runner) reply(it *batch.Item, said *outcome.Outcome) {
 			return
 		}
 	}
+	if f := r.tooWide(it); f != nil {
+		r.fail(it, f)
+		return
+	}
 	publish := r.addsOf.take(len(r.adds))
 	copy(publish, r.adds)
 	replies := r.repliesOf.take(len(r.replies))
 	copy(replies, r.replies)
 	it.Outcome.Result, it.Outcome.Replies = observe.ResultReply, replies
-	it.Action = batch.Action{Verb: batch.Step, Publish: publish}
+	it.Action = batch.Action{Verb: batch.Step, Publish: publish, Mark: it.Mark != ""}
 }
 
 // message adds one message for every target that it goes to.

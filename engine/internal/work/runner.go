@@ -78,6 +78,12 @@ func (r *Runner) Run(ctx context.Context, it *batch.Item) bool {
 	case it.Invalid != nil:
 		r.invalid(it)
 		return true
+	case it.Unasked:
+		it.Action = batch.Action{Verb: batch.Release}
+		return true
+	case it.Marked != nil:
+		r.duplicate(it)
+		return true
 	case it.Exhausted:
 		out.Attempt = it.Used
 		out.Result, out.Error = observe.ResultFailed, it.Past
@@ -162,10 +168,10 @@ func (r *Runner) decide(it *batch.Item, said *outcome.Outcome) {
 	switch said.Kind {
 	case outcome.Ack:
 		out.Result = observe.ResultAck
-		it.Action = batch.Action{Verb: batch.Ack}
+		r.acknowledge(it, true)
 	case outcome.Drop:
 		out.Result = observe.ResultDrop
-		it.Action = batch.Action{Verb: batch.Ack}
+		r.acknowledge(it, true)
 	case outcome.Dead:
 		out.Result = observe.ResultDead
 		r.bury(it, codec.ReasonRejected, said.Reason)
@@ -251,7 +257,7 @@ func (r *Runner) invalid(it *batch.Item) {
 	reason := codec.InvalidReason(it.Invalid)
 	switch s.OnInvalid {
 	case spec.PolicyDrop:
-		it.Action = batch.Action{Verb: batch.Ack}
+		r.acknowledge(it, false)
 	case spec.PolicyStop:
 		it.Action = batch.Action{Verb: batch.Stop}
 	case spec.PolicyRetry:

@@ -1,0 +1,21 @@
+package batch
+
+import (
+	"pipeline/engine/broker"
+	"pipeline/engine/observe"
+)
+
+// Duplicate makes the item's outcome that of a duplicate: nothing is published.
+// The reason completes "a duplicate …".
+func (it *Item) Duplicate(m broker.Mark) {
+	o := &it.Outcome
+	o.Result, o.Replies, o.Error, o.Kind = observe.ResultDuplicate, nil, "", ""
+	switch {
+	case m.By == it.Delivery.ID:
+		o.Reason = "of itself: it was settled before and delivered again"
+	case m.By.IsZero():
+		o.Reason = "of a key that was marked by hand"
+	default:
+		o.Reason = "of " + m.By.String()
+	}
+}

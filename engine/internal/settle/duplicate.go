@@ -1,0 +1,47 @@
+package settle
+
+import (
+	"pipeline/engine/broker"
+	"pipeline/engine/internal/batch"
+	"pipeline/engine/observe"
+	"pipeline/sandbox"
+)
+
+// written reports whether the outcome of an entry that is no longer pending was
+// written by an earlier attempt to write it, whose answer was lost: the key is
+// marked by the entry itself.
+func (s *Settler) written(it *batch.Item, m broker.Mark) bool {
+	return s.work.resent && m.Found() && m.By == it.Delivery.ID
+}
+
+// duplicate turns the outcome of an entry whose key had been marked meanwhile
+// into that of a duplicate.
+func (s *Settler) duplicate(it *batch.Item, m broker.Mark) {
+	if it.Lease() == batch.BodyGone && s.written(it, m) {
+		return // without a fence, that is how a second attempt looks
+	}
+	it.Duplicate(m)
+}
+
+// tellDuplicates tells of the duplicates of a settlement, in one event.
+func (s *Settler) tellDuplicates() {
+	w := &s.work
+	if s.Marks.Window == 0 {
+		return
+	}
+	for _, it := range w.stepItems {
+		if it.Outcome.Result == observe.ResultDuplicate && !w.kept[it] {
+			if w.duplicates++; w.duplicates == 1 {
+				w.first = it
+			}
+		}
+	}
+	if w.duplicates == 0 {
+		return
+	}
+	s.Event(observe.Event{
+		Name: observe.EventDuplicate, Level: sandbox.Info, Count: w.duplicates,
+		Message: "acknowledged, with nothing published: entry " + w.first.Delivery.ID.String() + " is a duplicate " + w.first.Outcome.Reason,
+	})
+	w.first = nil
+}
