@@ -57,7 +57,7 @@ func (d *Dispatcher) marked(ctx context.Context) ([]broker.Mark, error) {
 		}
 		d.Server.Failed(err)
 		if d.Server.Wait(ctx, backoff) != nil {
-			return nil, nil
+			return nil, nil //nolint:nilerr // the end of ctx is no failure
 		}
 	}
 }
