@@ -89,18 +89,6 @@ func (c *Config) check() error {
 		if c.Handlers[s.Handler.Label] == nil {
 			return fmt.Errorf("engine: subscription %s: handler %s was not given", s.Label, s.Handler.Label)
 		}
-		if err := checkSupported(s); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// checkSupported refuses what the language knows and the engine does not do
-// yet: doing without it silently would break a promise.
-func checkSupported(s *spec.Subscription) error {
-	if s.Workers.Hold {
-		return fmt.Errorf("engine: subscription %s: while_retrying = \"hold\" is not available in this version; use \"pass\"", s.Label)
 	}
 	return nil
 }

@@ -368,7 +368,6 @@ func TestWhatTheEngineDoesNotDoIsRefused(t *testing.T) {
 	for name, change := range map[string]func(*spec.Subscription){
 		"idempotency": func(s *spec.Subscription) { s.Idempotency = &spec.Idempotency{Window: time.Hour} }, // no key
 		"window":      func(s *spec.Subscription) { s.Idempotency = &spec.Idempotency{Key: &spec.Literal{JSON: "1"}} },
-		"hold":        func(s *spec.Subscription) { s.Workers.Hold = true },
 	} {
 		s := subscription()
 		change(s)

@@ -9,6 +9,7 @@ import (
 	"pipeline/engine/broker"
 	"pipeline/engine/clock"
 	"pipeline/engine/internal/batch"
+	"pipeline/engine/internal/hold"
 	"pipeline/engine/internal/lane"
 	"pipeline/engine/internal/lease"
 	"pipeline/engine/internal/reader"
@@ -25,12 +26,14 @@ const settleGrace = 5 * time.Second
 // session is the life of one consumer: its name, what it holds, and the
 // goroutines that work under it.
 type session struct {
-	sub      *subscription
-	owner    broker.Owner
-	slot     broker.SlotRequest
-	number   int
-	held     *batch.Held
-	parked   *retry.Parked
+	sub    *subscription
+	owner  broker.Owner
+	slot   broker.SlotRequest
+	number int
+	held   *batch.Held
+	parked *retry.Parked
+	// keys is nil where later entries pass one that is retried.
+	keys     *hold.Keys
 	waits    clock.Mutex
 	draining atomic.Bool
 	lanes    []*lane.Lane
@@ -51,7 +54,7 @@ func (s *subscription) open(ctx context.Context) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &session{sub: s, slot: slot, number: number, held: batch.NewHeld(), parked: retry.NewParked()}
+	n := &session{sub: s, slot: slot, number: number, held: batch.NewHeld(), parked: retry.NewParked(), keys: s.newKeys()}
 	n.owner = broker.Owner{Stream: slot.Stream, Group: slot.Group, Consumer: n.predecessors() + slot.Token}
 	n.permit = lease.NewPermit(s.engine.cfg.Clock)
 	n.build()
@@ -69,14 +72,15 @@ func (n *session) build() {
 	s, cfg := n.sub, n.sub.engine.cfg
 	n.settler = &settle.Settler{
 		Broker: cfg.Broker, Owner: n.owner, Clock: cfg.Clock, Server: s.engine.server, Held: n.held, Waits: &n.waits,
-		Parked: n.parked, Marks: s.plan.Marks(), Settled: s.settled, Event: s.event, Fatal: s.fail,
+		Parked: n.parked, Keys: n.keys, Marks: s.plan.Marks(), Settled: s.settled, Event: s.event, Fatal: s.fail,
 	}
 	n.settler.Init()
 	for range s.spec.Workers.Count {
-		n.lanes = append(n.lanes, lane.New(cfg.Clock, s.runner(n.owner.Consumer), n.settler.In(), &n.draining))
+		n.lanes = append(n.lanes, lane.New(cfg.Clock, n.runnerOf(), n.settler.In(), &n.draining))
 	}
 	dispatch := &reader.Dispatcher{
 		Broker: cfg.Broker, Owner: n.owner, Clock: cfg.Clock, Held: n.held, Parked: n.parked, Park: s.spec.Claim == nil,
+		Keys:    n.keys,
 		MinIdle: s.minIdle, MaxAttempts: s.spec.Retry.MaxAttempts, Lanes: n.lanes,
 		Marks: s.plan.Marks(), Server: s.engine.server, FixedLanes: cfg.Chance.FixedLanes, Prepare: s.plan.Prepare, Event: s.event,
 	}
@@ -85,7 +89,7 @@ func (n *session) build() {
 		n.reader = n.newReader(dispatch)
 	}
 	n.keeper = &lease.Keeper{
-		Broker: cfg.Broker, Owner: n.owner, Clock: cfg.Clock, Server: s.engine.server, Held: n.held, Waits: &n.waits,
+		Broker: cfg.Broker, Owner: n.owner, Clock: cfg.Clock, Server: s.engine.server, Held: n.held, Waits: &n.waits, Keys: n.keys,
 		Slot: n.slot, Number: n.number, MinIdle: s.minIdle, Permit: n.permit, Event: s.event,
 		SlotLost: n.stop, EntryLost: n.cancelEntry, Interrupted: n.interrupted,
 	}
@@ -95,7 +99,7 @@ func (n *session) newSweeper(d *reader.Dispatcher) *reader.Sweeper {
 	s, cfg := n.sub, n.sub.engine.cfg
 	w := &reader.Sweeper{
 		Broker: cfg.Broker, Owner: n.owner, Clock: cfg.Clock, Server: s.engine.server, Held: n.held, Parked: n.parked,
-		Dispatch: d, Room: max(s.spec.Batch, 2*s.spec.Workers.Count), Predecessors: n.predecessors(), Siblings: s.spec.Consumer + "-",
+		Dispatch: d, Keys: n.keys, Room: max(s.spec.Batch, 2*s.spec.Workers.Count), Predecessors: n.predecessors(), Siblings: s.spec.Consumer + "-",
 		Permit: n.permit, Restore: s.restore, Fatal: s.fail, Event: s.event,
 	}
 	w.Init()
@@ -113,7 +117,7 @@ func (n *session) newSweeper(d *reader.Dispatcher) *reader.Sweeper {
 func (n *session) newReader(d *reader.Dispatcher) *reader.Reader {
 	s, cfg := n.sub, n.sub.engine.cfg
 	r := &reader.Reader{
-		Broker: cfg.Broker, Owner: n.owner, Clock: cfg.Clock, Server: s.engine.server, Dispatch: d, Sweeper: n.sweeper,
+		Broker: cfg.Broker, Owner: n.owner, Clock: cfg.Clock, Server: s.engine.server, Dispatch: d, Sweeper: n.sweeper, Keys: n.keys,
 		Window: reader.NewWindow(cfg.Clock, n.held, s.spec.Batch, s.spec.Workers.Count),
 		Batch:  s.spec.Batch, Block: s.spec.Block, Permit: n.permit, Restore: s.restore,
 		Reading: func() {
@@ -188,12 +192,14 @@ func (n *session) run(ctx context.Context) {
 	defer handlers.Stop()
 	defer settles.Stop()
 	input.Wait(work)
+	n.handBackKeys(work, false)
 	for _, l := range n.lanes {
 		l.Close()
 	}
 	lanes.Wait(work)
 	n.settler.Close()
 	settler.Wait(work)
+	n.handBackKeys(work, true)
 	stopKeeping()
 	keeper.Wait(work)
 	if ctx.Err() != nil {

@@ -26,6 +26,10 @@ type SubscriptionSnapshot struct {
 	Held int
 	// Parked entries wait here for their time.
 	Parked int
+	// HeldBack entries wait under HeldKeys keys, in order: each key's first one
+	// for its retry. Reading stops while HoldFull.
+	HeldBack, HeldKeys int
+	HoldFull           bool
 	// Settled counts outcomes by their result since the start.
 	Settled map[observe.Result]int64
 	// Dead counts the dead letters among them.
@@ -47,6 +51,8 @@ func (e *Engine) Snapshot() Snapshot {
 		sub.Settled, sub.Dead = s.counts.get()
 		if n := s.session.Load(); n != nil {
 			sub.Consumer, sub.Held, sub.Parked = n.owner.Consumer, n.held.Count(), n.parked.Len()
+			sub.HeldBack, sub.HeldKeys = n.keys.Counts()
+			sub.HoldFull = n.keys.Full()
 		}
 		snap.Subscriptions = append(snap.Subscriptions, sub)
 	}
@@ -88,7 +94,7 @@ func (e *Engine) turns() uint64 {
 func (e *Engine) readers() int {
 	readers := 0
 	for _, s := range e.subs {
-		if s.failure() == nil && (s.spec.Claim == nil || !s.spec.Claim.Only) {
+		if s.failure() == nil && (s.spec.Claim == nil || !s.spec.Claim.Only) && !s.paused() {
 			readers++
 		}
 	}

@@ -32,7 +32,7 @@ func TestNewRefusesWhatCannotRun(t *testing.T) {
 		{"a nil handler", harness.Config{Pipeline: single(nil), Handlers: map[string]sandbox.Handler{"s": nil}}, "handler s was not given"},
 		{"a version", harness.Config{Pipeline: single(nil), Handlers: handlers, Version: "new"}, `version "new"`},
 		{"a codec", harness.Config{Pipeline: single(func(s *spec.Subscription) { s.Group.Stream.Codec = "xml" }), Handlers: handlers}, `no codec "xml"`},
-		{"what the engine lacks", harness.Config{Pipeline: single(func(s *spec.Subscription) { s.Workers.Hold = true }), Handlers: handlers}, "while_retrying"},
+		{"what the engine lacks", harness.Config{Pipeline: single(func(s *spec.Subscription) { s.Idempotency = &spec.Idempotency{Window: time.Hour} }), Handlers: handlers}, "idempotency"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if _, err := harness.New(c.cfg); err == nil || !strings.Contains(err.Error(), c.want) {

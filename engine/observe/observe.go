@@ -144,4 +144,6 @@ const (
 	EventDraining       EventName = "engine.draining"
 	EventHandedBack     EventName = "entry.handed_back"
 	EventTrimRefused    EventName = "stream.trim_refused"
+	EventHoldFull       EventName = "hold.full"
+	EventHoldRoom       EventName = "hold.room"
 )

@@ -99,6 +99,9 @@ const (
 	Release
 	// Stop leaves the entry pending and ends the subscription.
 	Stop
+	// Behind keeps the entry, which was not started, behind an earlier one of its
+	// key that waits here: see package hold.
+	Behind
 )
 
 // Action is what the settler does with a finished item.
@@ -107,15 +110,26 @@ type Action struct {
 	// Publish belongs to Step. Mark: its key is marked with it.
 	Publish []broker.Add
 	Mark    bool
-	// Wait belongs to Wait. Park: this consumer runs the entry again itself when
-	// it is due.
+	// Wait belongs to Wait and Behind. Park: this consumer runs the entry again
+	// itself when it is due. Keep: so it does, and keeps the entry meanwhile, so
+	// that nobody else runs later ones of its key before it.
 	Wait broker.Wait
 	Park bool
+	Keep bool
 }
 
 // Redelivered reports whether the entry was delivered before, so that there
 // may be a record of it.
 func (it *Item) Redelivered() bool { return it.Delivery.Deliveries > 0 }
+
+// recorded is from how many earlier deliveries on the start of an entry is
+// written down before it is queued: see broker.Record.
+const recorded = 2
+
+// StartRecorded reports whether the start of this delivery was written down
+// before it was queued. If it is not run after all, an asked retry beside it
+// evens that out: queueing must not cost an attempt.
+func (it *Item) StartRecorded() bool { return it.Delivery.Deliveries >= recorded && !it.Exhausted }
 
 // renewable reports whether the item's lease is to be renewed. The action may
 // be read once the item is finished.
@@ -124,7 +138,7 @@ func (it *Item) renewable() bool {
 	case Settled:
 		return false
 	case Finished:
-		return it.Lease() == Ours && it.Action.Verb != Wait && it.Action.Verb != Release
+		return it.Lease() == Ours && (it.Action.Verb != Wait || it.Action.Keep) && it.Action.Verb != Release
 	}
 	return it.Lease() == Ours
 }

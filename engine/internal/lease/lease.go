@@ -5,12 +5,14 @@ package lease
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"pipeline/engine/broker"
 	"pipeline/engine/clock"
 	"pipeline/engine/internal/batch"
 	"pipeline/engine/internal/health"
+	"pipeline/engine/internal/hold"
 	"pipeline/engine/observe"
 	"pipeline/sandbox"
 )
@@ -33,6 +35,9 @@ type Keeper struct {
 	Clock  clock.Clock
 	Server *health.Server
 	Held   *batch.Held
+	// Keys are those that are held; nil where none are. What waits there is
+	// renewed as well.
+	Keys *hold.Keys
 	// Waits is held while entries are renewed, and by the settler while it puts
 	// entries back: a renewal after that would undo their aging.
 	Waits *clock.Mutex
@@ -57,11 +62,13 @@ type Keeper struct {
 
 	// follows is the min_idle at a third of which entries are renewed; 0 where
 	// nobody claims, and then they are not.
-	follows  time.Duration
-	ids      []broker.ID
-	renewed  time.Time
-	opened   bool
-	slotLost bool
+	follows time.Duration
+	ids     []broker.ID
+	// taken and gone are entries of closed keys that were lost, to be told of.
+	taken, gone []broker.ID
+	renewed     time.Time
+	opened      bool
+	slotLost    bool
 	// slotDue and entriesDue are when the next renewals are.
 	slotDue, entriesDue time.Time
 }
@@ -148,6 +155,12 @@ func (k *Keeper) Renew(ctx context.Context) bool {
 	k.Waits.Lock(ctx)
 	defer k.Waits.Unlock()
 	k.ids = k.Held.IDs(k.ids[:0])
+	if k.Keys.Count() > 0 {
+		// Claims take what was renewed first. If this process dies, that is the
+		// order of the ids.
+		k.ids = k.Keys.IDs(k.ids)
+		slices.SortFunc(k.ids, broker.ID.Compare)
+	}
 	late := k.sinceRenewed() > 2*k.follows/3
 	if len(k.ids) > 0 {
 		call, cancel := context.WithTimeout(ctx, k.answer())
@@ -162,6 +175,7 @@ func (k *Keeper) Renew(ctx context.Context) bool {
 		for i, h := range holdings {
 			k.judge(k.ids[i], h)
 		}
+		k.tellLost()
 	}
 	if late {
 		k.Interrupted()
@@ -192,6 +206,10 @@ func (k *Keeper) judge(id broker.ID, h broker.Holding) {
 	switch h {
 	case broker.Held:
 	case broker.HeldByOther:
+		if k.Keys.Lose(id) {
+			k.taken = append(k.taken, id)
+			return
+		}
 		if s, ok := k.Held.Lose(id, batch.Taken); ok && s < batch.Finished {
 			k.Event(observe.Event{
 				Name: observe.EventLeaseLost, Level: sandbox.Warn, Count: 1,
@@ -200,6 +218,29 @@ func (k *Keeper) judge(id broker.ID, h broker.Holding) {
 			k.EntryLost(id)
 		}
 	case broker.BodyGone:
+		if k.Keys.Lose(id) {
+			k.gone = append(k.gone, id)
+			return
+		}
 		k.Held.Lose(id, batch.BodyGone)
 	}
+}
+
+// tellLost tells of entries that were lost while they waited under a closed key,
+// which opens by that.
+func (k *Keeper) tellLost() {
+	if n := len(k.taken); n > 0 {
+		k.Event(observe.Event{
+			Name: observe.EventLeaseLost, Level: sandbox.Warn, Count: n,
+			Message: "entries held behind earlier ones of their keys, from " + k.taken[0].String() + " to " + k.taken[n-1].String() +
+				", were taken over by another consumer; they are not run here",
+		})
+	}
+	if n := len(k.gone); n > 0 {
+		k.Event(observe.Event{
+			Name: observe.EventBodyMissing, Level: sandbox.Error, Count: n,
+			Message: "entries were deleted from the stream while they waited under their keys: " + k.gone[0].String() + " to " + k.gone[n-1].String(),
+		})
+	}
+	k.taken, k.gone = k.taken[:0], k.gone[:0]
 }

@@ -11,6 +11,7 @@ import (
 	"pipeline/engine/clock"
 	"pipeline/engine/internal/batch"
 	"pipeline/engine/internal/health"
+	"pipeline/engine/internal/hold"
 	"pipeline/engine/internal/lane"
 	"pipeline/engine/internal/retry"
 	"pipeline/engine/observe"
@@ -26,6 +27,8 @@ type Dispatcher struct {
 	Clock  clock.Clock
 	Held   *batch.Held
 	Parked *retry.Parked
+	// Keys are those that are held; nil where none are.
+	Keys *hold.Keys
 	// Park: entries that are not due are run by this consumer itself when they
 	// are, because nobody claims for it.
 	Park bool
@@ -68,15 +71,25 @@ type candidate struct {
 // error means that some are pending here without being worked on; Orphans
 // then reports true until they were swept up.
 func (d *Dispatcher) Dispatch(ctx context.Context, ds []broker.Delivery) error {
-	return d.dispatch(ctx, ds, false)
+	return d.dispatch(ctx, ds, read)
 }
 
 // Sweep is Dispatch for what a sweep brought.
 func (d *Dispatcher) Sweep(ctx context.Context, ds []broker.Delivery) error {
-	return d.dispatch(ctx, ds, true)
+	return d.dispatch(ctx, ds, swept)
 }
 
-func (d *Dispatcher) dispatch(ctx context.Context, ds []broker.Delivery, swept bool) error {
+// arrival is how deliveries came here.
+type arrival uint8
+
+const (
+	read arrival = iota
+	swept
+	// fetched: Keys let them go.
+	fetched
+)
+
+func (d *Dispatcher) dispatch(ctx context.Context, ds []broker.Delivery, by arrival) error {
 	if len(ds) == 0 {
 		return nil
 	}
@@ -84,19 +97,19 @@ func (d *Dispatcher) dispatch(ctx context.Context, ds []broker.Delivery, swept b
 	defer d.mu.Unlock()
 	if !slices.ContainsFunc(ds, unusual) {
 		b := batch.Get(len(ds))
-		b.Swept = swept
+		b.Swept = by != read
 		for i := range ds {
 			b.Grow().Delivery = ds[i]
 		}
 		return d.send(ctx, b)
 	}
-	run, err := d.check(context.WithoutCancel(ctx), ds)
+	run, err := d.check(context.WithoutCancel(ctx), ds, by)
 	if err != nil {
 		d.orphans.Store(true)
 	}
 	slices.SortFunc(run, func(a, b candidate) int { return a.delivery.ID.Compare(b.delivery.ID) })
 	b := batch.Get(len(run))
-	b.Swept = swept
+	b.Swept = by != read
 	for i := range run {
 		it := b.Grow()
 		it.Delivery, it.Used = run[i].delivery, run[i].used
@@ -129,7 +142,7 @@ func (d *Dispatcher) send(ctx context.Context, b *batch.Batch) error {
 }
 
 // check returns the deliveries that may run.
-func (d *Dispatcher) check(ctx context.Context, ds []broker.Delivery) ([]candidate, error) {
+func (d *Dispatcher) check(ctx context.Context, ds []broker.Delivery, by arrival) ([]candidate, error) {
 	var run []candidate
 	var again []broker.Delivery
 	s := broker.Settlement{Owner: d.Owner}
@@ -139,7 +152,7 @@ func (d *Dispatcher) check(ctx context.Context, ds []broker.Delivery) ([]candida
 			s.Acks = append(s.Acks, e.ID)
 		case e.Deliveries == 0:
 			run = append(run, candidate{delivery: e})
-		case d.Held.Contains(e.ID):
+		case d.Held.Contains(e.ID), by != fetched && d.Keys.Contains(e.ID):
 			s.Waits = append(s.Waits, broker.Wait{ID: e.ID, Uncount: true})
 		default:
 			again = append(again, e)
@@ -166,11 +179,13 @@ func (d *Dispatcher) settle(ctx context.Context, s *broker.Settlement) error {
 	return err
 }
 
-// BodiesGone tells of pending entries whose body was deleted: lost data.
+// BodiesGone tells of pending entries whose body was deleted: lost data. Their
+// keys open.
 func (d *Dispatcher) BodiesGone(ids []broker.ID) {
 	if len(ids) == 0 {
 		return
 	}
+	d.Keys.Gone(ids...)
 	text := ids[0].String()
 	if len(ids) > 1 {
 		text += " to " + ids[len(ids)-1].String()
@@ -183,10 +198,21 @@ func (d *Dispatcher) BodiesGone(ids []broker.ID) {
 
 // admit asks the server about redelivered entries.
 func (d *Dispatcher) admit(ctx context.Context, again []broker.Delivery) ([]candidate, error) {
+	if d.Keys != nil && len(again) > 0 {
+		return d.admitByKey(ctx, again)
+	}
+	return d.inquire(ctx, again, d.MinIdle, d.verdict)
+}
+
+// inquire asks the server about redelivered entries and passes on what it says of
+// those that may not run. Those that are not due are aged for minIdle.
+func (d *Dispatcher) inquire(
+	ctx context.Context, again []broker.Delivery, minIdle time.Duration, not func(e broker.Delivery, a *broker.Admission),
+) ([]candidate, error) {
 	if len(again) == 0 {
 		return nil, nil
 	}
-	req := broker.AdmitRequest{Owner: d.Owner, MinIdle: d.MinIdle, MaxAttempts: d.MaxAttempts}
+	req := broker.AdmitRequest{Owner: d.Owner, MinIdle: minIdle, MaxAttempts: d.MaxAttempts}
 	for _, e := range again {
 		req.Entries = append(req.Entries, broker.Redelivery{ID: e.ID, Deliveries: e.Deliveries})
 	}
@@ -197,7 +223,6 @@ func (d *Dispatcher) admit(ctx context.Context, again []broker.Delivery) ([]cand
 		return nil, err
 	}
 	var run []candidate
-	now := d.Clock.Now()
 	for i, a := range admissions {
 		e := again[i]
 		used := int(a.Record.Attempts(e.Deliveries))
@@ -206,12 +231,16 @@ func (d *Dispatcher) admit(ctx context.Context, again []broker.Delivery) ([]cand
 			run = append(run, candidate{delivery: e, used: used, past: a.Record.Error})
 		case broker.Exhausted:
 			run = append(run, candidate{delivery: e, used: used, exhausted: true, past: a.Record.Error})
-		case broker.NotDue:
-			if d.Park {
-				d.Parked.Add(e.ID, now.Add(a.Remaining))
-			}
-		case broker.Lost:
+		case broker.NotDue, broker.Lost:
+			not(e, &a)
 		}
 	}
 	return run, nil
+}
+
+// verdict parks an entry that is not due, where this consumer runs it itself.
+func (d *Dispatcher) verdict(e broker.Delivery, a *broker.Admission) {
+	if a.Verdict == broker.NotDue && d.Park {
+		d.Parked.Add(e.ID, d.Clock.Now().Add(a.Remaining))
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"pipeline/engine/broker"
 	"pipeline/engine/clock"
 	"pipeline/engine/internal/health"
+	"pipeline/engine/internal/hold"
 	"pipeline/engine/internal/lease"
 	"pipeline/engine/internal/retry"
 )
@@ -29,6 +30,9 @@ type Reader struct {
 	Window   *Window
 	Dispatch *Dispatcher
 	Sweeper  *Sweeper
+	// Keys are those that are held; nil where none are. While they are full
+	// nothing is read.
+	Keys *hold.Keys
 	// Batch is the largest read, Block how long one waits.
 	Batch int
 	Block time.Duration
@@ -43,6 +47,8 @@ type Reader struct {
 	Reading func()
 
 	waiting atomic.Bool
+	// paused: it waits without reading.
+	paused atomic.Bool
 	// turns counts how often a read began or ended.
 	turns   atomic.Uint64
 	fresh   bool
@@ -50,7 +56,7 @@ type Reader struct {
 }
 
 // Waiting reports whether the reader waits for entries to come.
-func (r *Reader) Waiting() bool { return r.waiting.Load() }
+func (r *Reader) Waiting() bool { return r.waiting.Load() || r.paused.Load() }
 
 // Turns counts how often the reader began or ended to wait. Who sees it
 // unchanged around a look at other things knows that it did neither meanwhile.
@@ -60,8 +66,14 @@ func (r *Reader) Turns() uint64 { return r.turns.Load() }
 // not pass by waiting.
 func (r *Reader) Run(ctx context.Context) error {
 	backoff := retry.NewBackoff()
+	if r.begin(ctx) != nil {
+		return nil //nolint:nilerr // the end of ctx is the end of the loop
+	}
 	for {
 		n, err := r.Window.Wait(ctx, r.limit())
+		if err == nil {
+			err = r.room(ctx)
+		}
 		if err != nil {
 			return nil //nolint:nilerr // the end of ctx is the end of the loop
 		}
@@ -96,10 +108,7 @@ func (r *Reader) read(ctx context.Context, n int) ([]broker.Delivery, error) {
 		// More may be waiting to be claimed: no time is lost over new ones.
 		req.Block = 0
 	}
-	if r.Reading != nil {
-		r.Reading()
-		r.Reading = nil
-	}
+	r.tellReading()
 	r.waiting.Store(true)
 	r.turns.Add(1)
 	ds, err := r.Broker.Read(ctx, req)

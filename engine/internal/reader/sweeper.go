@@ -10,6 +10,7 @@ import (
 	"pipeline/engine/clock"
 	"pipeline/engine/internal/batch"
 	"pipeline/engine/internal/health"
+	"pipeline/engine/internal/hold"
 	"pipeline/engine/internal/lease"
 	"pipeline/engine/internal/retry"
 	"pipeline/engine/observe"
@@ -44,6 +45,8 @@ type Sweeper struct {
 	Held     *batch.Held
 	Parked   *retry.Parked
 	Dispatch *Dispatcher
+	// Keys are those that are held; nil where none are.
+	Keys *hold.Keys
 	// Room is how many entries may be held because of sweeps. What reads brought
 	// does not count: a reader with a backlog keeps its window full.
 	Room int
@@ -66,6 +69,10 @@ type Sweeper struct {
 	Event   func(observe.Event)
 
 	alarm *alarm
+	// inherited is closed when the first look at what earlier holders left is
+	// over; nil where nobody waits for that.
+	inherited chan struct{}
+	told      bool
 	// failed: a sweep of this round did not go through.
 	failed  bool
 	cursor  broker.ID
@@ -76,6 +83,10 @@ type Sweeper struct {
 func (s *Sweeper) Init() {
 	s.alarm = newAlarm(s.Clock)
 	s.Parked.OnSooner(s.alarm.poke)
+	if s.Keys != nil {
+		s.Keys.OnSooner(s.alarm.poke)
+		s.inherited = make(chan struct{})
+	}
 }
 
 // Waiting reports whether the sweeper has nothing to do now.
@@ -91,11 +102,15 @@ func (s *Sweeper) Run(ctx context.Context) {
 	nextClaim, nextJanitor := s.Clock.Now(), s.Clock.Now().Add(janitorEvery)
 	defer s.alarm.stop()
 	for ctx.Err() == nil {
-		if !inherited {
+		if !inherited && !s.Keys.Full() {
 			inherited = s.try(ctx, s.inherit)
+			s.tellInherited(inherited)
 		}
 		now := s.Clock.Now()
 		s.try(ctx, s.due)
+		if s.Keys != nil {
+			s.try(ctx, s.open)
+		}
 		if s.Every > 0 && !now.Before(nextClaim) {
 			if s.Permit.Allows() {
 				s.try(ctx, s.autoClaim)
@@ -130,6 +145,9 @@ func (s *Sweeper) until(nextClaim, nextJanitor time.Time) time.Duration {
 	if due, ok := s.Parked.Next(); ok {
 		d = min(d, due.Sub(now))
 	}
+	if due, ok := s.Keys.Next(); ok {
+		d = min(d, due.Sub(now))
+	}
 	return max(d, time.Millisecond)
 }
 
@@ -139,6 +157,9 @@ func (s *Sweeper) try(ctx context.Context, sweep func(context.Context) error) bo
 	err := sweep(ctx)
 	if err == nil || ctx.Err() != nil {
 		return true
+	}
+	if errors.Is(err, errFull) {
+		return false
 	}
 	s.Dispatch.Orphaned()
 	if errors.Is(err, broker.ErrNoGroup) {
@@ -251,6 +272,9 @@ func (s *Sweeper) Own(ctx context.Context) error {
 // sweep takes all that is pending under a consumer, but for what skip names.
 func (s *Sweeper) sweep(ctx context.Context, consumer string, skip func(broker.ID) bool) error {
 	for after := (broker.ID{}); ; {
+		if s.Keys.Full() {
+			return errFull
+		}
 		n, err := s.free(ctx)
 		if err != nil {
 			return err
@@ -278,6 +302,9 @@ func (s *Sweeper) sweep(ctx context.Context, consumer string, skip func(broker.I
 // autoClaim takes over what has been idle for MinIdle, some pages at a time.
 func (s *Sweeper) autoClaim(ctx context.Context) error {
 	for range pagesPerSweep {
+		if s.Keys.Full() {
+			return errFull
+		}
 		n, err := s.free(ctx)
 		if err != nil {
 			return err

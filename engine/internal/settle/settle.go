@@ -18,6 +18,7 @@ import (
 	"pipeline/engine/clock"
 	"pipeline/engine/internal/batch"
 	"pipeline/engine/internal/health"
+	"pipeline/engine/internal/hold"
 	"pipeline/engine/internal/retry"
 	"pipeline/engine/observe"
 	"pipeline/sandbox"
@@ -41,6 +42,9 @@ type Settler struct {
 	Parked *retry.Parked
 	// Marks is where the keys of entries are marked; zero where they are not.
 	Marks broker.Marks
+	// Keys are told what becomes of entries of closed keys; nil where none are
+	// held.
+	Keys *hold.Keys
 	// Settled is told of what was written, Event of what is unusual. Fatal is
 	// told of an error that does not pass; entries then stay pending.
 	Settled func([]observe.Outcome)
@@ -283,6 +287,9 @@ func (s *Settler) stale(it *batch.Item) {
 	if it.Lease() == batch.BodyGone {
 		ev.Name, ev.Level = observe.EventBodyMissing, sandbox.Error
 		ev.Message = "entry " + it.Delivery.ID.String() + " was trimmed while it ran and cannot be tried again: " + it.Outcome.Error
+		if it.Action.Verb == batch.Behind {
+			ev.Message = "entry " + it.Delivery.ID.String() + " was trimmed while it was held behind an earlier one of its key; it never ran"
+		}
 	}
 	s.Event(ev)
 }
@@ -302,6 +309,9 @@ func (s *Settler) report(shares []batch.Share) {
 		}
 	}
 	s.Settled(w.outcomes)
+	if s.Keys != nil {
+		w.note()
+	}
 	for _, share := range shares {
 		if len(w.kept) > 0 {
 			share = s.keep(share)
@@ -309,6 +319,9 @@ func (s *Settler) report(shares []batch.Share) {
 		s.forget(share)
 	}
 	clear(w.kept)
+	if s.Keys != nil {
+		s.Keys.Settled(w.fates, s.Clock.Now())
+	}
 }
 
 // keep moves the refused items of a share to a share of their own and returns

@@ -6,6 +6,7 @@ import (
 
 	"pipeline/engine/broker"
 	"pipeline/engine/internal/batch"
+	"pipeline/engine/internal/hold"
 	"pipeline/engine/observe"
 )
 
@@ -29,6 +30,7 @@ type work struct {
 	first      *batch.Item
 	outcomes   []observe.Outcome
 	pointers   []*batch.Item
+	fates      []hold.Fate
 }
 
 func (w *work) build(owner broker.Owner, marks broker.Marks, shares []batch.Share) {
@@ -46,6 +48,17 @@ func (w *work) build(owner broker.Owner, marks broker.Marks, shares []batch.Shar
 			step.Mark, step.Gone = it.Mark, it.Lease() == batch.BodyGone
 		}
 		w.settlement.Steps = append(w.settlement.Steps, step)
+	}
+}
+
+// note writes down what became of the items of which the server has taken what
+// was sent.
+func (w *work) note() {
+	w.fates = w.fates[:0]
+	for _, it := range w.items {
+		if !w.kept[it] {
+			w.fates = append(w.fates, hold.FateOf(it))
+		}
 	}
 }
 
@@ -76,7 +89,7 @@ func (w *work) add(it *batch.Item) {
 			return
 		}
 		w.stepItems = append(w.stepItems, it)
-	case batch.Wait:
+	case batch.Wait, batch.Behind:
 		w.waitItems = append(w.waitItems, it)
 		s.Waits = append(s.Waits, it.Action.Wait)
 		return
@@ -94,18 +107,12 @@ func (w *work) add(it *batch.Item) {
 	}
 }
 
-// recorded is from how many earlier deliveries on the start of an entry is
-// written down before it is queued: see broker.Record.
-const recorded = 2
-
 // longIdle makes an entry look idle for so long that any claim takes it.
 const longIdle = 1_000_000_000 * time.Second
 
-// release hands an entry back that was never started. If its start was written
-// down already, an asked retry beside it evens that out: queueing must not cost
-// an attempt.
+// release hands an entry back that was never started: see StartRecorded.
 func (w *work) release(it *batch.Item) {
-	if it.Delivery.Deliveries < recorded || it.Exhausted {
+	if !it.StartRecorded() {
 		w.releases = append(w.releases, it.Delivery.ID)
 		return
 	}

@@ -122,7 +122,13 @@ func (p *Plan) prepare(arena *value.Arena, it *batch.Item, env *codec.Env) {
 		p.retryCopy(it)
 		it.Key, _ = it.Body.Header(codec.HeaderPartitionKey)
 	}
-	if p.key == nil && p.mark == nil || it.Invalid != nil || it.Foreign {
+	if p.key == nil && p.mark == nil || it.Foreign {
+		return
+	}
+	if it.Invalid != nil {
+		if p.key != nil && p.sub.Workers.Hold {
+			it.Key = "" // it is not known, and the one in the header is another
+		}
 		return
 	}
 	*env = codec.Env{Entry: &it.Body.Value, Headers: it.Body.Headers}

@@ -191,7 +191,8 @@ const leastWait = 100 * time.Millisecond
 
 // askedRetry lets the entry wait because the handler asked for it. Without a
 // time it waits in place until it has been idle for min_idle, or, where nobody
-// claims, a copy takes its place.
+// claims, a copy takes its place; one whose key is held waits as long as after
+// a failed attempt instead.
 func (r *Runner) askedRetry(it *batch.Item, said *outcome.Outcome) {
 	out := &it.Outcome
 	out.Result = observe.ResultRetry
@@ -200,6 +201,10 @@ func (r *Runner) askedRetry(it *batch.Item, said *outcome.Outcome) {
 	switch {
 	case said.HasAfter:
 		wait = max(said.After, leastWait)
+		out.After, out.HasAfter = wait, true
+	case claim == nil && r.keeps(it):
+		// A copy would come behind the later entries of the key.
+		wait = max(retry.Delay(&r.plan.sub.Retry, int(it.Delivery.Deliveries)+1, r.random()), leastWait)
 		out.After, out.HasAfter = wait, true
 	case claim == nil:
 		r.copyBack(it)
@@ -222,12 +227,20 @@ const ParkSlack = 500 * time.Millisecond
 func (r *Runner) wait(it *batch.Item, d time.Duration) batch.Action {
 	s := r.plan.sub
 	a := batch.Action{Verb: batch.Wait, Wait: broker.Wait{ID: it.Delivery.ID, Timed: true, After: d, MinIdle: r.minIdle}}
+	if r.keeps(it) {
+		a.Keep, a.Wait.MinIdle = true, 0
+		return a
+	}
 	if s.Claim == nil || d <= s.Block && d+ParkSlack <= r.minIdle {
 		a.Park = true
 		a.Wait.MinIdle = max(0, r.minIdle-ParkSlack)
 	}
 	return a
 }
+
+// keeps reports whether this consumer keeps the entry while it waits, so that
+// the later ones of its key can be held behind it.
+func (r *Runner) keeps(it *batch.Item) bool { return r.plan.sub.Workers.Hold && it.Key != "" }
 
 // fail handles a failed attempt: the entry waits by the policy, or is buried
 // when that was the last one.
