@@ -2,7 +2,8 @@
 // stands still until it is moved: the production engine as it is, with workers
 // that crash, servers that go away and answers that are lost where a test says
 // so. The same calls give the same state in every run, byte for byte, whatever
-// else the machine does.
+// else the machine does. Config.Open puts another server in the place of that in
+// memory, if it keeps to the clock.
 //
 //	h, err := harness.New(harness.Config{Pipeline: p, Handlers: handlers})
 //	defer h.Close()

@@ -30,12 +30,26 @@ type Config struct {
 	Version string
 	// Start is where the clock stands at first; default DefaultStart.
 	Start time.Time
+	// Open makes another server than the one in memory, whose time is the clock's.
+	// The harness closes it. Version is not used then.
+	Open func(clock.Clock) (Server, error)
 	// KeepLogs is the host that the handlers were compiled with, if what they
 	// log is to be seen in their Calls.
 	KeepLogs *engine.LogKeeper
 	// Patience is how long, in real time, the pipeline may take to come to rest
 	// while the clock stands still; default 30s.
 	Patience time.Duration
+}
+
+// Server is a server that a Harness can run on. What happens on it without time
+// passing has happened when its operations return; its reads wait on the clock,
+// as package clock's functions do.
+type Server interface {
+	broker.Broker
+	// Disconnect ends all blocked reads with broker.ErrUnavailable, DisconnectIf
+	// those of the owners for which match holds.
+	Disconnect()
+	DisconnectIf(match func(broker.Owner) bool)
 }
 
 // DefaultStart is where clocks stand at first: a fixed moment, so that entry ids
@@ -49,7 +63,7 @@ const DefaultPatience = 30 * time.Second
 // used by one goroutine; Close it when done.
 type Harness struct {
 	cfg    Config
-	server *memory.Broker
+	server Server
 	// time is the server's clock. Each worker has one of its own beside it, so
 	// that the time of a dead one can run on alone.
 	time    *clock.Virtual
@@ -92,7 +106,6 @@ func New(cfg Config) (*Harness, error) {
 		cfg: cfg, time: clock.NewVirtual(cfg.Start), turns: clock.NewTurns(), order: map[string]int{},
 		tokens: map[string]string{}, decoders: map[string]*codec.Decoder{}, calls: map[string][]*Call{},
 	}
-	h.server = memory.New(h.time, memory.Options{Version: cfg.Version})
 	for i, s := range cfg.Pipeline.Subscriptions() {
 		h.order[s.Label] = i
 	}
@@ -103,10 +116,22 @@ func New(cfg Config) (*Harness, error) {
 		}
 		h.decoders[s.Name] = d
 	}
-	if _, err := h.newEngine(&Worker{harness: h, name: "none", machine: "none", pipeline: cfg.Pipeline}); err != nil {
+	var err error
+	if h.server, err = cfg.open(h.time); err != nil {
 		return nil, fmt.Errorf("harness: %w", err)
 	}
+	if _, err := h.newEngine(&Worker{harness: h, name: "none", machine: "none", pipeline: cfg.Pipeline}); err != nil {
+		return nil, errors.Join(fmt.Errorf("harness: %w", err), h.server.Close())
+	}
 	return h, nil
+}
+
+// open makes the server.
+func (cfg *Config) open(c clock.Clock) (Server, error) {
+	if cfg.Open != nil {
+		return cfg.Open(c)
+	}
+	return memory.New(c, memory.Options{Version: cfg.Version}), nil
 }
 
 // streams are those that the pipeline names or makes up.
@@ -137,8 +162,11 @@ func (h *Harness) Now() time.Time { return h.time.Now() }
 
 // Server is the server in memory, for what a test does to it as another client
 // or an operator: delete, destroy groups, look. Its operations act at once; call
-// Settle after them.
-func (h *Harness) Server() *memory.Broker { return h.server }
+// Settle after them. It is nil where Config.Open made another one.
+func (h *Harness) Server() *memory.Broker {
+	server, _ := h.server.(*memory.Broker)
+	return server
+}
 
 // Publish appends entries as a producer does and returns their ids. Before the
 // first Start they are there before the service. Producers reach the server even
@@ -314,7 +342,5 @@ func (h *Harness) Close() error {
 			w.die()
 		}
 	}
-	err := h.Settle(context.Background())
-	_ = h.server.Close() // never fails
-	return err
+	return errors.Join(h.Settle(context.Background()), h.server.Close())
 }

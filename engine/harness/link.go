@@ -5,13 +5,12 @@ import (
 	"errors"
 
 	"pipeline/engine/broker"
-	"pipeline/engine/broker/memory"
 )
 
 // link is the server as one worker reaches it: as long as the worker lives and
 // faults let it. Everything that an engine asks of a broker goes through here.
 type link struct {
-	server *memory.Broker
+	server Server
 	worker *Worker
 }
 

@@ -1,6 +1,7 @@
 package brokertest_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"pipeline/engine/broker/brokertest"
 	"pipeline/engine/broker/memory"
 	"pipeline/engine/broker/redis"
+	"pipeline/engine/broker/redis/aging"
 	"pipeline/engine/clock"
 	"pipeline/tests/redistest"
 )
@@ -57,41 +59,105 @@ func onRedis(version string) brokertest.Factory {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = b.Close() })
-		client := s.Client()
-		do := func(arguments ...any) any {
-			t.Helper()
-			v, err := client.Do(t.Context(), arguments...).Result()
-			if err != nil {
-				t.Fatal(err)
+		return behind(t, s, b, func(key string) string { return key })
+	}
+}
+
+// aged gives each case keys of a server whose time is that of a clock, in a
+// database of its own.
+func aged(version string) brokertest.Factory {
+	return func(t *testing.T) *brokertest.Env {
+		t.Helper()
+		s := redistest.Shared(t, version)
+		server, err := aging.Open(t.Context(), s.URL(), clock.Real())
+		if err != nil {
+			t.Fatal(err)
+		}
+		now, err := server.Now(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := clock.NewVirtual(now)
+		k, err := server.Keyspace(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := errors.Join(k.Close(), server.Close()); err != nil {
+				t.Error(err)
 			}
-			return v
+		})
+		env := behind(t, s, k, k.Key)
+		env.Advance, env.Now = c.Advance, c.Now
+		env.AwaitBlocked = func(reads int) {
+			eventually(t, func() (int, bool) { return k.Blocked(), k.Blocked() == reads })
 		}
-		return &brokertest.Env{
-			Broker: b, Server: s.FullVersion(), Advance: time.Sleep,
-			AwaitBlocked: func(reads int) {
-				eventually(t, func() (int, bool) { n := blocked(t, s, client); return n, n == reads })
-			},
-			SetIdle: func(stream, group string, idle time.Duration, ids ...broker.ID) {
-				age(t, client, stream, group, idle, ids)
-			},
-			Delete:       func(stream string) { do("DEL", stream) },
-			DestroyGroup: func(stream, group string) { do("XGROUP", "DESTROY", stream, group) },
-			DeleteEntries: func(stream string, ids ...broker.ID) {
-				t.Helper()
-				arguments := []any{"XDEL", stream}
-				for _, id := range ids {
-					arguments = append(arguments, id.String())
-				}
-				if n := do(arguments...); n != int64(len(ids)) {
-					t.Fatalf("deleted %v entries of %d", n, len(ids))
-				}
-			},
-			SetString: func(key string) { do("SET", key, "text") },
-			AddAs: func(stream string, id broker.ID, fields []broker.Field) bool {
-				return client.Do(t.Context(), addAs(stream, id, fields)...).Err() == nil
-			},
-			Flush: func() { do("FLUSHDB") },
+		woken := func(do func(key string)) func(string) {
+			return func(key string) {
+				do(key)
+				k.Wake()
+			}
 		}
+		env.Delete, env.SetString = woken(env.Delete), woken(env.SetString)
+		destroy, addAs, flush := env.DestroyGroup, env.AddAs, env.Flush
+		env.SetIdle = func(stream, group string, idle time.Duration, ids ...broker.ID) {
+			if n, err := k.SetIdle(t.Context(), stream, group, idle, ids...); err != nil || n != len(ids) {
+				t.Fatalf("aged %d entries of %d: %v", n, len(ids), err)
+			}
+		}
+		env.DestroyGroup = func(stream, group string) {
+			destroy(stream, group)
+			k.Wake()
+		}
+		env.AddAs = func(stream string, id broker.ID, fields []broker.Field) bool {
+			defer k.Wake()
+			return addAs(stream, id, fields)
+		}
+		env.Flush = func() {
+			flush()
+			k.Wake()
+		}
+		return env
+	}
+}
+
+// behind is the environment of a broker on a server, whose keys have names there.
+func behind(t *testing.T, s *redistest.Server, b broker.Broker, key func(string) string) *brokertest.Env {
+	t.Helper()
+	client := s.Client()
+	do := func(arguments ...any) any {
+		t.Helper()
+		v, err := client.Do(t.Context(), arguments...).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	return &brokertest.Env{
+		Broker: b, Server: s.FullVersion(), Advance: time.Sleep,
+		AwaitBlocked: func(reads int) {
+			eventually(t, func() (int, bool) { n := blocked(t, s, client); return n, n == reads })
+		},
+		SetIdle: func(stream, group string, idle time.Duration, ids ...broker.ID) {
+			age(t, client, key(stream), group, idle, ids)
+		},
+		Delete:       func(stream string) { do("DEL", key(stream)) },
+		DestroyGroup: func(stream, group string) { do("XGROUP", "DESTROY", key(stream), group) },
+		DeleteEntries: func(stream string, ids ...broker.ID) {
+			t.Helper()
+			arguments := []any{"XDEL", key(stream)}
+			for _, id := range ids {
+				arguments = append(arguments, id.String())
+			}
+			if n := do(arguments...); n != int64(len(ids)) {
+				t.Fatalf("deleted %v entries of %d", n, len(ids))
+			}
+		},
+		SetString: func(name string) { do("SET", key(name), "text") },
+		AddAs: func(stream string, id broker.ID, fields []broker.Field) bool {
+			return client.Do(t.Context(), addAs(key(stream), id, fields)...).Err() == nil
+		},
+		Flush: func() { do("FLUSHDB") },
 	}
 }
 
@@ -167,6 +233,13 @@ func TestMemory(t *testing.T) {
 func TestRedis(t *testing.T) {
 	for _, version := range redistest.Versions {
 		t.Run(version, func(t *testing.T) { brokertest.Run(t, onRedis(version)) })
+	}
+}
+
+// TestAged is about a server whose time is moved by hand.
+func TestAged(t *testing.T) {
+	for _, version := range redistest.Versions {
+		t.Run(version, func(t *testing.T) { brokertest.Run(t, aged(version)) })
 	}
 }
 

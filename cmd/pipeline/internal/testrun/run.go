@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"pipeline/cmd/pipeline/internal/build"
+	"pipeline/engine/broker/redis/aging"
 	"pipeline/engine/clock"
 	"pipeline/lang/testspec"
 )
@@ -26,6 +27,8 @@ type Options struct {
 	Parallel int
 	// Clock measures how long tests take. Required.
 	Clock clock.Clock
+	// Redis is the server to run on; nil is one in memory for each test.
+	Redis *aging.Redis
 }
 
 // Run runs tests and yields their results in the order of the tests, each as
@@ -35,7 +38,7 @@ type Options struct {
 func Run(ctx context.Context, tests []*testspec.Test, o Options) iter.Seq[*Result] {
 	return func(yield func(*Result) bool) {
 		ctx, cancel := context.WithCancel(ctx)
-		b := newBench()
+		b := newBench(o.Redis)
 		results := make([]chan *Result, len(tests))
 		for i := range results {
 			results[i] = make(chan *Result, 1)
@@ -72,13 +75,14 @@ func (o *Options) parallel() int {
 // bench is what the tests of one Run share: compiled code, and nothing that a
 // test can change.
 type bench struct {
-	code *build.Cache
-	logs *logs
+	code  *build.Cache
+	logs  *logs
+	redis *aging.Redis
 }
 
-func newBench() *bench {
+func newBench(redis *aging.Redis) *bench {
 	l := &logs{}
-	return &bench{code: build.NewCache(l, RealLimit), logs: l}
+	return &bench{code: build.NewCache(l, RealLimit), logs: l, redis: redis}
 }
 
 // timed runs a test, whatever it does.
@@ -109,6 +113,10 @@ func (b *bench) guarded(ctx context.Context, t *testspec.Test, r *Result) {
 		if r.Problems = t.CheckProblems(); len(r.Problems) > 0 {
 			r.Status = Fail
 		}
+		return
+	}
+	if why := b.unfit(t); why != "" {
+		r.Status, r.Problems = Skip, []string{why}
 		return
 	}
 	b.run(ctx, t, r)

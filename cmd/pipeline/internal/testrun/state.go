@@ -13,13 +13,14 @@ import (
 )
 
 // state is all that was seen since the test began.
-func state(h *harness.Harness, p *spec.Pipeline) *testspec.State {
+func (r *run) state() *testspec.State {
+	h, p := r.harness, r.test.Pipeline
 	s := &testspec.State{
 		Subscriptions: map[string]testspec.Subscription{}, Streams: map[string]testspec.Stream{},
 		Groups: map[string]testspec.Group{},
 	}
 	for _, sub := range p.Subscriptions() {
-		s.Subscriptions[sub.Label] = testspec.Subscription{Calls: calls(h.Calls(sub.Label))}
+		s.Subscriptions[sub.Label] = testspec.Subscription{Calls: r.calls(h.Calls(sub.Label))}
 	}
 	for _, stream := range p.Streams {
 		s.Streams[stream.Label] = testspec.Stream{Entries: entries(h.Entries(stream.Label))}
@@ -30,24 +31,24 @@ func state(h *harness.Harness, p *spec.Pipeline) *testspec.State {
 	return s
 }
 
-func calls(all []harness.Call) []testspec.Call {
+func (r *run) calls(all []harness.Call) []testspec.Call {
 	out := make([]testspec.Call, len(all))
 	for i := range all {
-		out[i] = call(&all[i])
+		out[i] = r.call(&all[i])
 	}
 	return out
 }
 
-func call(c *harness.Call) testspec.Call {
+func (r *run) call(c *harness.Call) testspec.Call {
 	out := testspec.Call{
 		ID: c.ID.String(), Consumer: c.Consumer, Deliveries: c.Deliveries, Attempt: c.Attempt,
 		Entry: c.Entry, Decoded: c.Outcome != observe.ResultInvalid && (c.Ran || c.Entry.Kind() != value.Null),
 		Headers: c.Headers, Key: c.Key, Outcome: string(c.Outcome), Dead: c.Dead,
 		After: c.After, HasAfter: c.HasAfter, Reason: c.Reason, Error: c.Error, Kind: string(c.Kind),
-		Elapsed: c.Elapsed, At: c.Time.Sub(harness.DefaultStart),
+		Elapsed: c.Elapsed, At: c.Time.Sub(r.start),
 	}
-	for _, r := range c.Replies {
-		out.Replies = append(out.Replies, testspec.Reply{Stream: r.Stream, Body: r.Body, Key: r.Key, Headers: r.Headers})
+	for _, m := range c.Replies {
+		out.Replies = append(out.Replies, testspec.Reply{Stream: m.Stream, Body: m.Body, Key: m.Key, Headers: m.Headers})
 	}
 	for _, l := range c.Logs {
 		out.Logs = append(out.Logs, testspec.LogLine{Level: levelName(int(l.Level)), Message: l.Message, Fields: l.Attrs})

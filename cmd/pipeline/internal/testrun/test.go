@@ -23,6 +23,8 @@ type run struct {
 	result  *Result
 	harness *harness.Harness
 	publish *publisher
+	// start is the time of the clock from which the test's times count.
+	start time.Time
 	// armed are the faults that were armed, in order.
 	armed []armed
 	// down: the server is away until the next step begins.
@@ -53,14 +55,17 @@ func (b *bench) run(ctx context.Context, t *testspec.Test, r *Result) {
 		r.fail(err.Error())
 		return
 	}
-	h, err := harness.New(harness.Config{
-		Pipeline: t.Pipeline, Handlers: handlers, Version: t.Server, KeepLogs: keep, Patience: patience,
-	})
+	cfg := harness.Config{Pipeline: t.Pipeline, Handlers: handlers, KeepLogs: keep, Patience: patience}
+	if err := b.server(ctx, t, &cfg); err != nil {
+		r.fail(err.Error())
+		return
+	}
+	h, err := harness.New(cfg)
 	if err != nil {
 		r.fail(err.Error())
 		return
 	}
-	run := &run{bench: b, test: t, result: r, harness: h, publish: publish}
+	run := &run{bench: b, test: t, result: r, harness: h, publish: publish, start: cfg.Start}
 	defer func() {
 		if err := h.Close(); err != nil {
 			r.fail("the service cannot be ended: " + err.Error())
@@ -199,7 +204,7 @@ func (r *run) step(ctx context.Context, s *testspec.Step) error {
 	if err := r.harness.Advance(ctx, s.Advance); err != nil {
 		return err
 	}
-	seen := state(r.harness, r.test.Pipeline)
+	seen := r.state()
 	for _, a := range s.Asserts {
 		r.result.Checked++
 		if result := a.Check(seen); !result.Passed {

@@ -69,7 +69,7 @@ var quiet = map[observe.EventName]bool{
 // trace is what led to the failure.
 func (r *run) trace() *Trace {
 	about := r.about()
-	t := &Trace{Workers: len(r.harness.Workers()), Elapsed: r.harness.Now().Sub(harness.DefaultStart)}
+	t := &Trace{Workers: len(r.harness.Workers()), Elapsed: r.harness.Now().Sub(r.start)}
 	for _, s := range r.test.Pipeline.Subscriptions() {
 		all := r.harness.Calls(s.Label)
 		if !about.has(s) {
@@ -78,7 +78,7 @@ func (r *run) trace() *Trace {
 		}
 		for i := range all {
 			c := &all[i]
-			t.Deliveries = append(t.Deliveries, Delivery{s, c.Worker, call(c), c.Ran, c.Said})
+			t.Deliveries = append(t.Deliveries, Delivery{s, c.Worker, r.call(c), c.Ran, c.Said})
 		}
 	}
 	slices.SortStableFunc(t.Deliveries, func(a, b Delivery) int { return cmp.Compare(a.At, b.At) })
@@ -98,7 +98,7 @@ func (r *run) events(about subject) []Event {
 			if c.Outcome != harness.Crashed || slices.ContainsFunc(events, func(e Event) bool { return e.Worker == c.Worker }) {
 				continue
 			}
-			at := c.Time.Add(c.Elapsed).Sub(harness.DefaultStart)
+			at := c.Time.Add(c.Elapsed).Sub(r.start)
 			events = append(events, Event{At: at, Worker: c.Worker, Name: eventCrashed, Message: "the worker crashed"})
 		}
 	}
@@ -110,7 +110,7 @@ func (r *run) events(about subject) []Event {
 		if e.Err != nil {
 			message += ": " + e.Err.Error()
 		}
-		events = append(events, Event{e.Time.Sub(harness.DefaultStart), e.Worker, e.Name, e.Subscription, message})
+		events = append(events, Event{e.Time.Sub(r.start), e.Worker, e.Name, e.Subscription, message})
 	}
 	slices.SortStableFunc(events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
 	return events
@@ -123,7 +123,7 @@ func (r *run) waiting(g *spec.Group) []Pending {
 	for i, p := range all {
 		out[i] = Pending{Group: g, Pending: shown[i], Why: p.Record.Error}
 		if !p.Record.Due.IsZero() {
-			out[i].Due, out[i].HasDue = p.Record.Due.Sub(harness.DefaultStart), true
+			out[i].Due, out[i].HasDue = p.Record.Due.Sub(r.start), true
 		}
 	}
 	return out

@@ -10,12 +10,15 @@ import (
 // that two runs can be compared. It is used by one goroutine.
 type Tests struct {
 	v *View
+	// server is where they run; empty for memory.
+	server string
 	// apart: an empty line was printed last.
 	apart bool
 }
 
-// Tests returns the view of a run of tests.
-func (v *View) Tests() *Tests { return &Tests{v: v} }
+// Tests returns the view of a run of tests on a server, as in "redis 8.6.3";
+// empty is one in memory.
+func (v *View) Tests(server string) *Tests { return &Tests{v: v, server: server} }
 
 // Result prints the result of a test: a line, and below it what there is to say
 // about one that did not pass.
@@ -118,10 +121,15 @@ func (t *Tests) Summary(s testrun.Summary, unselected int) {
 			Errors     int    `json:"errors"`
 			Skipped    int    `json:"skipped"`
 			Unselected int    `json:"unselected"`
-		}{"summary", s.Tests, s.Passed, s.Failed, s.Errors, s.Skipped, unselected})
+			Server     string `json:"server,omitempty"`
+		}{"summary", s.Tests, s.Passed, s.Failed, s.Errors, s.Skipped, unselected, t.server})
 		return
 	}
-	text := testCounts(paint(t.v.o.Color), s, unselected) + "\n"
+	text := testCounts(paint(t.v.o.Color), s, unselected)
+	if t.server != "" {
+		text += ", on " + clean(t.server)
+	}
+	text += "\n"
 	if !t.apart {
 		text = "\n" + text
 	}

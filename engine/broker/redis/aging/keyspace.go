@@ -1,0 +1,158 @@
+package aging
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"pipeline/engine/broker"
+	"pipeline/engine/broker/redis"
+	"pipeline/engine/clock"
+)
+
+// Keyspace is a broker on keys of its own, in the time of its clock. It is safe
+// for concurrent use; operations that do not wait are done one at a time.
+type Keyspace struct {
+	redis  *Redis
+	prefix string
+	clock  clock.Clock
+	mu     sync.Mutex
+	// frame is what the server was brought to last.
+	frame frame
+	// streams, groups and leases are what there may be keys of.
+	streams map[string]bool
+	groups  map[groupName]bool
+	leases  map[groupName]map[string]bool
+	// active is when consumers last did something.
+	active map[broker.Owner]time.Time
+	// empty are groups that have nothing pending.
+	empty   map[groupName]bool
+	blocked map[*wait]bool
+	// order is that of deliveries, count how many there were, of waits as well.
+	order  map[pendingID]int
+	count  int
+	closed bool
+}
+
+type (
+	groupName struct{ stream, group string }
+	pendingID struct {
+		groupName
+
+		id broker.ID
+	}
+)
+
+// Keep is how long the keys of a Keyspace outlive its last movement in time.
+const Keep = time.Hour
+
+var _ broker.Broker = (*Keyspace)(nil)
+
+// Key is the name of a stream on the server.
+func (k *Keyspace) Key(stream string) string { return k.prefix + stream }
+
+func (k *Keyspace) key(stream string) string { return k.prefix + stream }
+
+// meet notes names that there may be keys of.
+func (k *Keyspace) meet(stream, group string) {
+	k.streams[stream] = true
+	if group != "" {
+		k.groups[groupName{stream, group}] = true
+	}
+}
+
+// mine takes the prefix out of an error.
+func (k *Keyspace) mine(err error) error {
+	e, ok := errors.AsType[*broker.Error](err)
+	if !ok {
+		return err
+	}
+	own := *e
+	own.Stream = strings.TrimPrefix(e.Stream, k.prefix)
+	own.Detail = strings.ReplaceAll(e.Detail, k.prefix, "")
+	return &own
+}
+
+// ask runs an operation on the server, which was brought to the clock's time.
+func ask[T any](
+	ctx context.Context, k *Keyspace, op operation, run func(b *redis.Broker, key string) (T, error),
+) (T, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	got, err := askLocked(ctx, k, op, run)
+	return got, k.mine(err)
+}
+
+// operation is what an error says was being done, and to what.
+type operation struct {
+	name string
+	groupName
+}
+
+func to(name, stream, group string) operation { return operation{name, groupName{stream, group}} }
+
+func askLocked[T any](
+	ctx context.Context, k *Keyspace, op operation, run func(b *redis.Broker, key string) (T, error),
+) (T, error) {
+	var none T
+	if k.closed {
+		return none, op.closed()
+	}
+	if op.stream != "" {
+		k.meet(op.stream, op.group)
+	}
+	if err := k.catchUp(ctx); err != nil {
+		return none, err
+	}
+	return run(k.redis.inner, k.Key(op.stream))
+}
+
+func (op operation) closed() error {
+	return &broker.Error{Op: op.name, Stream: op.stream, Group: op.group, Kind: broker.ErrClosed}
+}
+
+// Close removes all keys and ends blocked reads with broker.ErrClosed.
+func (k *Keyspace) Close() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.closed {
+		return nil
+	}
+	k.closed = true
+	for _, w := range k.waiting(everybody) {
+		k.end(w, to("read", w.owner.Stream, w.owner.Group).closed())
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closing)
+	defer cancel()
+	var errs []error
+	for _, stream := range slices.Sorted(maps.Keys(k.streams)) {
+		if err := k.redis.client.Del(ctx, k.keysOf(stream)...).Err(); err != nil {
+			errs = append(errs, fail("remove the keys of", groupName{stream: stream}, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// closing bounds Close.
+const closing = 10 * time.Second
+
+// keysOf are the keys that there may be of a stream: they share a slot.
+func (k *Keyspace) keysOf(stream string) []string {
+	keys := []string{k.Key(stream)}
+	for g := range k.groups {
+		if g.stream == stream {
+			keys = append(keys, k.beside(g)...)
+		}
+	}
+	return keys
+}
+
+// beside are the keys beside a group: records, floor, leases.
+func (k *Keyspace) beside(g groupName) []string {
+	records, floor := redis.Beside(k.Key(g.stream), g.group)
+	return append([]string{records, floor}, slices.Sorted(maps.Keys(k.leases[g]))...)
+}

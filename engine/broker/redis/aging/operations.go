@@ -1,0 +1,268 @@
+package aging
+
+import (
+	"context"
+	"time"
+
+	"pipeline/engine/broker"
+	"pipeline/engine/broker/redis"
+)
+
+// on is an owner with the name of its stream on the server.
+func (k *Keyspace) on(o broker.Owner) broker.Owner {
+	o.Stream = k.Key(o.Stream)
+	return o
+}
+
+// owned is ask for what an owner does.
+func owned[T any](
+	ctx context.Context, k *Keyspace, op string, o broker.Owner, run func(b *redis.Broker, o broker.Owner) (T, error),
+) (T, error) {
+	return ask(ctx, k, to(op, o.Stream, o.Group), func(b *redis.Broker, _ string) (T, error) {
+		k.active[o] = k.frame.at
+		return run(b, k.on(o))
+	})
+}
+
+// none is the answer of operations that have none.
+type none = struct{}
+
+// Probe implements broker.Broker.
+func (k *Keyspace) Probe(ctx context.Context) (broker.Server, error) {
+	return ask(ctx, k, to("probe", "", ""), func(b *redis.Broker, _ string) (broker.Server, error) { return b.Probe(ctx) })
+}
+
+// CreateGroup implements broker.Broker.
+func (k *Keyspace) CreateGroup(ctx context.Context, stream, group, start string) (bool, error) {
+	return ask(ctx, k, to("create group", stream, group), func(b *redis.Broker, key string) (bool, error) { return b.CreateGroup(ctx, key, group, start) })
+}
+
+// SaveFloor implements broker.Broker.
+func (k *Keyspace) SaveFloor(ctx context.Context, stream, group string) error {
+	_, err := ask(ctx, k, to("save floor of", stream, group), func(b *redis.Broker, key string) (none, error) { return none{}, b.SaveFloor(ctx, key, group) })
+	return err
+}
+
+// RestoreGroup implements broker.Broker.
+func (k *Keyspace) RestoreGroup(ctx context.Context, stream, group string) (at broker.ID, restored bool, err error) {
+	at, err = ask(ctx, k, to("restore group", stream, group), func(b *redis.Broker, key string) (id broker.ID, err error) {
+		id, restored, err = b.RestoreGroup(ctx, key, group)
+		return id, err
+	})
+	return at, restored, err
+}
+
+// Floor implements broker.Broker.
+func (k *Keyspace) Floor(ctx context.Context, stream, group string) (at broker.ID, found bool, err error) {
+	at, err = ask(ctx, k, to("read floor of", stream, group), func(b *redis.Broker, key string) (id broker.ID, err error) {
+		id, found, err = b.Floor(ctx, key, group)
+		return id, err
+	})
+	return at, found, err
+}
+
+// AutoClaim implements broker.Broker.
+func (k *Keyspace) AutoClaim(ctx context.Context, r broker.AutoClaimRequest) (broker.AutoClaimed, error) {
+	g := groupName{r.Stream, r.Group}
+	return owned(ctx, k, "claim", r.Owner, func(b *redis.Broker, o broker.Owner) (broker.AutoClaimed, error) {
+		r.Owner = o
+		res, err := b.AutoClaim(ctx, r)
+		k.delivered(g, res.Deliveries, nil)
+		return res, err
+	})
+}
+
+// TakeOver implements broker.Broker.
+func (k *Keyspace) TakeOver(ctx context.Context, o broker.Owner, from string, ids []broker.ID) (broker.TakenOver, error) {
+	g := groupName{o.Stream, o.Group}
+	return owned(ctx, k, "take over", o, func(b *redis.Broker, o broker.Owner) (broker.TakenOver, error) {
+		took, err := b.TakeOver(ctx, o, from, ids)
+		k.delivered(g, took.Deliveries, nil)
+		return took, err
+	})
+}
+
+// Admit implements broker.Broker.
+func (k *Keyspace) Admit(ctx context.Context, r broker.AdmitRequest) ([]broker.Admission, error) {
+	return owned(ctx, k, "admit", r.Owner, func(b *redis.Broker, o broker.Owner) ([]broker.Admission, error) {
+		r.Owner = o
+		admissions, err := b.Admit(ctx, r)
+		for i := range admissions {
+			a := &admissions[i]
+			a.Record = k.record(a.Record)
+			if a.Verdict == broker.NotDue {
+				a.Remaining = a.Record.Due.Sub(k.frame.at)
+			}
+		}
+		return admissions, err
+	})
+}
+
+// Renew implements broker.Broker.
+func (k *Keyspace) Renew(ctx context.Context, o broker.Owner, ids []broker.ID) ([]broker.Holding, error) {
+	return owned(ctx, k, "renew", o, func(b *redis.Broker, o broker.Owner) ([]broker.Holding, error) { return b.Renew(ctx, o, ids) })
+}
+
+// Release implements broker.Broker.
+func (k *Keyspace) Release(ctx context.Context, o broker.Owner, ids []broker.ID) error {
+	_, err := owned(ctx, k, "release", o, func(b *redis.Broker, o broker.Owner) (none, error) { return none{}, b.Release(ctx, o, ids) })
+	return err
+}
+
+// Settle implements broker.Broker.
+func (k *Keyspace) Settle(ctx context.Context, s *broker.Settlement) (broker.SettleResult, error) {
+	return owned(ctx, k, "settle", s.Owner, func(b *redis.Broker, o broker.Owner) (broker.SettleResult, error) {
+		there := *s
+		there.Owner = o
+		there.Steps = make([]broker.Step, len(s.Steps))
+		for i, step := range s.Steps {
+			step.Publish = k.there(step.Publish)
+			there.Steps[i] = step
+		}
+		res, err := b.Settle(ctx, &there)
+		for i := range res.Steps {
+			res.Steps[i].Err = k.mine(res.Steps[i].Err)
+		}
+		for i := range s.Steps {
+			k.added(s.Steps[i].Publish)
+		}
+		return res, err
+	})
+}
+
+// there are entries with the names of their streams on the server.
+func (k *Keyspace) there(adds []broker.Add) []broker.Add {
+	out := make([]broker.Add, len(adds))
+	for i, a := range adds {
+		k.meet(a.Stream, "")
+		a.Stream = k.Key(a.Stream)
+		out[i] = a
+	}
+	return out
+}
+
+// added wakes the reads of streams that were added to.
+func (k *Keyspace) added(adds []broker.Add) {
+	for _, a := range adds {
+		k.stir(a.Stream)
+	}
+}
+
+// slot is ask for the lease of a slot.
+func slot[T any](
+	ctx context.Context, k *Keyspace, op string, r broker.SlotRequest, run func(b *redis.Broker, r broker.SlotRequest) (T, error),
+) (T, error) {
+	return ask(ctx, k, to(op, r.Stream, r.Group), func(b *redis.Broker, key string) (T, error) {
+		r.Stream = key
+		return run(b, r)
+	})
+}
+
+// AcquireSlot implements broker.Broker.
+func (k *Keyspace) AcquireSlot(ctx context.Context, r broker.SlotRequest) (int, error) {
+	g := groupName{r.Stream, r.Group}
+	return slot(ctx, k, "acquire slot", r, func(b *redis.Broker, r broker.SlotRequest) (int, error) {
+		n, err := b.AcquireSlot(ctx, r)
+		if err == nil {
+			if k.leases[g] == nil {
+				k.leases[g] = map[string]bool{}
+			}
+			k.leases[g][redis.LeaseOf(r.Stream, r.Group, r.Base, n)] = true
+		}
+		return n, err
+	})
+}
+
+// RenewSlot implements broker.Broker.
+func (k *Keyspace) RenewSlot(ctx context.Context, r broker.SlotRequest, n int) (bool, error) {
+	return slot(ctx, k, "renew slot", r, func(b *redis.Broker, r broker.SlotRequest) (bool, error) { return b.RenewSlot(ctx, r, n) })
+}
+
+// ReleaseSlot implements broker.Broker.
+func (k *Keyspace) ReleaseSlot(ctx context.Context, r broker.SlotRequest, n int) error {
+	_, err := slot(ctx, k, "release slot", r, func(b *redis.Broker, r broker.SlotRequest) (none, error) { return none{}, b.ReleaseSlot(ctx, r, n) })
+	return err
+}
+
+// RemoveConsumer implements broker.Broker.
+func (k *Keyspace) RemoveConsumer(ctx context.Context, o broker.Owner) (bool, error) {
+	return ask(ctx, k, to("remove consumer of", o.Stream, o.Group), func(b *redis.Broker, _ string) (bool, error) { return b.RemoveConsumer(ctx, k.on(o)) })
+}
+
+// Add implements broker.Broker.
+func (k *Keyspace) Add(ctx context.Context, adds []broker.Add) ([]broker.ID, error) {
+	return ask(ctx, k, to("add", "", ""), func(b *redis.Broker, _ string) ([]broker.ID, error) {
+		ids, err := b.Add(ctx, k.there(adds))
+		k.added(adds)
+		return ids, err
+	})
+}
+
+// Range implements broker.Broker.
+func (k *Keyspace) Range(ctx context.Context, stream string, first, last broker.ID, count int) ([]broker.Entry, error) {
+	return ask(ctx, k, to("read range of", stream, ""), func(b *redis.Broker, key string) ([]broker.Entry, error) {
+		return b.Range(ctx, key, first, last, count)
+	})
+}
+
+// Trim implements broker.Broker.
+func (k *Keyspace) Trim(ctx context.Context, r broker.TrimRequest) (int64, error) {
+	return ask(ctx, k, to("trim", r.Stream, ""), func(b *redis.Broker, key string) (int64, error) {
+		r.Stream = key
+		return b.Trim(ctx, r)
+	})
+}
+
+// StreamInfo implements broker.Broker.
+func (k *Keyspace) StreamInfo(ctx context.Context, stream string) (broker.StreamInfo, error) {
+	return ask(ctx, k, to("inspect", stream, ""), func(b *redis.Broker, key string) (broker.StreamInfo, error) { return b.StreamInfo(ctx, key) })
+}
+
+// GroupInfos implements broker.Broker.
+func (k *Keyspace) GroupInfos(ctx context.Context, stream string) ([]broker.GroupInfo, error) {
+	return ask(ctx, k, to("inspect groups of", stream, ""), func(b *redis.Broker, key string) ([]broker.GroupInfo, error) { return b.GroupInfos(ctx, key) })
+}
+
+// ConsumerInfos implements broker.Broker. A consumer is idle, in the clock's time,
+// since it last read, claimed or wrote.
+func (k *Keyspace) ConsumerInfos(ctx context.Context, stream, group string) ([]broker.ConsumerInfo, error) {
+	return ask(ctx, k, to("inspect consumers of", stream, group), func(b *redis.Broker, key string) ([]broker.ConsumerInfo, error) {
+		infos, err := b.ConsumerInfos(ctx, key, group)
+		for i := range infos {
+			if at, ok := k.active[broker.Owner{Stream: stream, Group: group, Consumer: infos[i].Name}]; ok {
+				infos[i].Idle = k.frame.at.Sub(at)
+			}
+		}
+		return infos, err
+	})
+}
+
+// Pending implements broker.Broker.
+func (k *Keyspace) Pending(ctx context.Context, stream, group, consumer string, after broker.ID, count int) ([]broker.Pending, error) {
+	return ask(ctx, k, to("list pending of", stream, group), func(b *redis.Broker, key string) ([]broker.Pending, error) {
+		ps, err := b.Pending(ctx, key, group, consumer, after, count)
+		if err != nil || len(ps) == 0 {
+			return ps, err
+		}
+		idle := map[broker.ID]time.Duration{}
+		known, err := k.look(ctx, groupName{stream, group})
+		for _, p := range known {
+			idle[p.id] = p.idle
+		}
+		for i := range ps {
+			ps[i].Idle = idle[ps[i].ID]
+		}
+		return ps, err
+	})
+}
+
+// Records implements broker.Broker. Their times are the clock's.
+func (k *Keyspace) Records(ctx context.Context, stream, group string, ids []broker.ID) ([]broker.Record, error) {
+	return ask(ctx, k, to("read records", stream, group), func(b *redis.Broker, key string) ([]broker.Record, error) {
+		records, err := b.Records(ctx, key, group, ids)
+		for i := range records {
+			records[i] = k.record(records[i])
+		}
+		return records, err
+	})
+}
