@@ -64,8 +64,8 @@ func TestWhateverHappensNothingIsLostAndNothingPublishedTwice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		version := rapid.SampledFrom([]string{"8.6.3", "7.0.15", "6.2"}).Draw(t, "version")
 		acts := drawActs(t)
-		first := play(t, version, acts)
-		if again := play(t, version, acts); again != first {
+		first := play(t, harness.Config{Version: version}, acts)
+		if again := play(t, harness.Config{Version: version}, acts); again != first {
 			t.Fatalf("the second run differs: %s", difference(first, again))
 		}
 	})
@@ -85,11 +85,17 @@ func relay() *spec.Pipeline {
 	return pipeline(a, b)
 }
 
-func play(t *rapid.T, version string, acts []act) string {
+// teller is a test, one of package rapid's or not.
+type teller interface {
+	Fatal(...any)
+	Fatalf(string, ...any)
+}
+
+// play plays acts on what the configuration says of the server.
+func play(t teller, cfg harness.Config, acts []act) string {
 	pass := harness.Func(func(_ context.Context, d *sandbox.Delivery) outcome.Outcome { return replyWith(d.Raw) })
-	h, err := harness.New(harness.Config{
-		Pipeline: relay(), Version: version, Handlers: map[string]sandbox.Handler{"first": pass, "second": pass},
-	})
+	cfg.Pipeline, cfg.Handlers = relay(), map[string]sandbox.Handler{"first": pass, "second": pass}
+	h, err := harness.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -83,7 +83,17 @@ func ask[T any](
 ) (T, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	got, err := askLocked(ctx, k, op, run)
+	var none T
+	if k.closed {
+		return none, op.closed()
+	}
+	if op.stream != "" {
+		k.meet(op.stream, op.group)
+	}
+	if err := k.catchUp(ctx); err != nil {
+		return none, k.mine(err)
+	}
+	got, err := run(k.redis.inner, k.Key(op.stream))
 	return got, k.mine(err)
 }
 
@@ -94,22 +104,6 @@ type operation struct {
 }
 
 func to(name, stream, group string) operation { return operation{name, groupName{stream, group}} }
-
-func askLocked[T any](
-	ctx context.Context, k *Keyspace, op operation, run func(b *redis.Broker, key string) (T, error),
-) (T, error) {
-	var none T
-	if k.closed {
-		return none, op.closed()
-	}
-	if op.stream != "" {
-		k.meet(op.stream, op.group)
-	}
-	if err := k.catchUp(ctx); err != nil {
-		return none, err
-	}
-	return run(k.redis.inner, k.Key(op.stream))
-}
 
 func (op operation) closed() error {
 	return &broker.Error{Op: op.name, Stream: op.stream, Group: op.group, Kind: broker.ErrClosed}
@@ -124,7 +118,7 @@ func (k *Keyspace) Close() error {
 	}
 	k.closed = true
 	for _, w := range k.waiting(everybody) {
-		k.end(w, to("read", w.owner.Stream, w.owner.Group).closed())
+		k.end(w, to("read", w.r.Stream, w.r.Group).closed())
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closing)
 	defer cancel()

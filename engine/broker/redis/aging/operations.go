@@ -123,9 +123,11 @@ func (k *Keyspace) Settle(ctx context.Context, s *broker.Settlement) (broker.Set
 		for i := range res.Steps {
 			res.Steps[i].Err = k.mine(res.Steps[i].Err)
 		}
+		var published []broker.Add
 		for i := range s.Steps {
-			k.added(s.Steps[i].Publish)
+			published = append(published, s.Steps[i].Publish...)
 		}
+		k.added(published...)
 		return res, err
 	})
 }
@@ -141,10 +143,14 @@ func (k *Keyspace) there(adds []broker.Add) []broker.Add {
 	return out
 }
 
-// added wakes the reads of streams that were added to.
-func (k *Keyspace) added(adds []broker.Add) {
+// added serves the reads of streams that were added to, each once.
+func (k *Keyspace) added(adds ...broker.Add) {
+	done := map[string]bool{}
 	for _, a := range adds {
-		k.stir(a.Stream)
+		if !done[a.Stream] {
+			done[a.Stream] = true
+			k.stir(a.Stream)
+		}
 	}
 }
 
@@ -193,7 +199,7 @@ func (k *Keyspace) RemoveConsumer(ctx context.Context, o broker.Owner) (bool, er
 func (k *Keyspace) Add(ctx context.Context, adds []broker.Add) ([]broker.ID, error) {
 	return ask(ctx, k, to("add", "", ""), func(b *redis.Broker, _ string) ([]broker.ID, error) {
 		ids, err := b.Add(ctx, k.there(adds))
-		k.added(adds)
+		k.added(adds...)
 		return ids, err
 	})
 }

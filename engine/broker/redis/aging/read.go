@@ -10,62 +10,58 @@ import (
 	"pipeline/engine/clock"
 )
 
-// wait is a read that waits for something to read.
+// wait is a blocked read. It is served by whoever brings it something: an
+// operation that adds an entry, or the clock.
 type wait struct {
-	owner broker.Owner
-	order int
-	timer clock.Timer
+	r        broker.ReadRequest
+	order    int
+	deadline time.Time
 	// claims: the timer is for an entry that is idle for long enough then.
 	claims bool
-	// over is closed when the wait is; err is why the read fails. Without an error
-	// the read looks again.
-	over  chan struct{}
-	ended bool
-	err   error
+	timer  clock.Timer
+	// over is closed when the read is; result and err are what it brings.
+	over   chan struct{}
+	ended  bool
+	result []broker.Delivery
+	err    error
 }
 
 // Read implements broker.Broker: see the package's text.
 func (k *Keyspace) Read(ctx context.Context, r broker.ReadRequest) ([]broker.Delivery, error) {
-	deadline := k.clock.Now().Add(r.Block)
-	for {
-		ds, w, err := k.read(ctx, &r, deadline)
-		if w == nil {
-			return ds, err
-		}
-		canceled := clock.Wait(ctx, w.over) != nil
-		k.mu.Lock()
-		k.end(w, nil)
-		k.mu.Unlock()
-		over := !k.clock.Now().Before(deadline)
-		if canceled || w.err != nil || over && !w.claims {
-			return nil, w.err
-		}
-		if over {
-			r.Block = 0 // what is idle for long enough just now is still read
-		}
-	}
-}
-
-// read reads what there is, or begins to wait if there is nothing.
-func (k *Keyspace) read(ctx context.Context, r *broker.ReadRequest, deadline time.Time) (ds []broker.Delivery, w *wait, err error) {
-	g := groupName{r.Stream, r.Group}
-	ds, err = owned(ctx, k, "read", r.Owner, func(b *redis.Broker, o broker.Owner) ([]broker.Delivery, error) {
-		var before []touched
-		if r.MinIdle > 0 {
-			if before, err = k.look(ctx, g); err != nil {
-				return nil, err
-			}
-		}
-		there := *r
-		there.Owner, there.Block = o, 0
-		ds, err := b.Read(ctx, there)
-		k.delivered(g, ds, before)
+	var w *wait
+	ds, err := owned(ctx, k, "read", r.Owner, func(*redis.Broker, broker.Owner) ([]broker.Delivery, error) {
+		ds, pending, err := k.take(ctx, &r)
 		if len(ds) == 0 && err == nil && r.Block > 0 {
-			w = k.block(r.Owner, before, r.MinIdle, deadline)
+			w = k.block(&r, pending)
 		}
 		return ds, err
 	})
-	return ds, w, err
+	if w == nil {
+		return ds, err
+	}
+	canceled := clock.Wait(ctx, w.over) != nil
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if canceled {
+		k.end(w, nil)
+	}
+	return w.result, k.mine(w.err)
+}
+
+// take reads what there is. Pending are the entries that were pending before, if
+// it claims.
+func (k *Keyspace) take(ctx context.Context, r *broker.ReadRequest) (ds []broker.Delivery, pending []touched, err error) {
+	g := groupName{r.Stream, r.Group}
+	if r.MinIdle > 0 {
+		if pending, err = k.look(ctx, g); err != nil {
+			return nil, nil, err
+		}
+	}
+	there := *r
+	there.Owner, there.Block = k.on(r.Owner), 0
+	ds, err = k.redis.inner.Read(ctx, there)
+	k.delivered(g, ds, pending)
+	return ds, pending, err
 }
 
 // delivered notes in which order entries came, and gives those that were
@@ -85,23 +81,64 @@ func (k *Keyspace) delivered(g groupName, ds []broker.Delivery, before []touched
 	}
 }
 
-// block begins to wait until the deadline, or until a pending entry is idle for
-// long enough.
-func (k *Keyspace) block(o broker.Owner, pending []touched, minIdle time.Duration, deadline time.Time) *wait {
+// block parks a read that found nothing.
+func (k *Keyspace) block(r *broker.ReadRequest, pending []touched) *wait {
 	k.count++
-	w := &wait{owner: o, order: k.count, over: make(chan struct{})}
+	w := &wait{r: *r, order: k.count, deadline: k.clock.Now().Add(r.Block), over: make(chan struct{})}
+	k.blocked[w] = true
+	k.arm(w, pending)
+	return w
+}
+
+// arm sets the timer to what comes first, the end of the block or an entry that
+// is idle for long enough.
+func (k *Keyspace) arm(w *wait, pending []touched) {
+	next := w.deadline
+	w.claims = false
 	for _, p := range pending {
-		if at := k.frame.at.Add(minIdle - p.idle); p.idle < minIdle && !at.After(deadline) {
-			deadline, w.claims = at, true
+		if at := k.frame.at.Add(w.r.MinIdle - p.idle); p.idle < w.r.MinIdle && !at.After(next) {
+			next, w.claims = at, true
 		}
 	}
-	k.blocked[w] = true
-	w.timer = k.clock.AfterFunc(max(1, deadline.Sub(k.clock.Now())), func() {
-		k.mu.Lock()
-		defer k.mu.Unlock()
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+	w.timer = k.clock.AfterFunc(max(1, next.Sub(k.clock.Now())), func() { k.ring(w) })
+}
+
+// ring is a read's timer.
+func (k *Keyspace) ring(w *wait) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if w.ended {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if w.claims {
+		if err := k.catchUp(ctx); err != nil {
+			k.end(w, err)
+			return
+		}
+		k.serve(ctx, w)
+	}
+	if !w.ended && !k.clock.Now().Before(w.deadline) {
 		k.end(w, nil)
-	})
-	return w
+	}
+}
+
+// patience bounds what is asked of the server for others than who waits for it.
+const patience = 10 * time.Second
+
+// serve gives a read what there is for it; if there is nothing it waits on.
+func (k *Keyspace) serve(ctx context.Context, w *wait) {
+	ds, pending, err := k.take(ctx, &w.r)
+	if len(ds) == 0 && err == nil {
+		k.arm(w, pending)
+		return
+	}
+	w.result = ds
+	k.end(w, err)
 }
 
 func (k *Keyspace) end(w *wait, err error) {
@@ -120,7 +157,7 @@ func everybody(broker.Owner) bool { return true }
 func (k *Keyspace) waiting(match func(broker.Owner) bool) []*wait {
 	var those []*wait
 	for w := range k.blocked {
-		if match(w.owner) {
+		if match(w.r.Owner) {
 			those = append(those, w)
 		}
 	}
@@ -128,10 +165,13 @@ func (k *Keyspace) waiting(match func(broker.Owner) bool) []*wait {
 	return those
 }
 
-// stir has the reads of a stream that was added to look again.
+// stir serves the blocked reads of a stream that was added to, longest blocked
+// first, as a server does.
 func (k *Keyspace) stir(stream string) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
 	for _, w := range k.waiting(func(o broker.Owner) bool { return o.Stream == stream }) {
-		k.end(w, nil)
+		k.serve(ctx, w)
 	}
 }
 
@@ -145,19 +185,21 @@ func (k *Keyspace) DisconnectIf(match func(broker.Owner) bool) {
 	defer k.mu.Unlock()
 	for _, w := range k.waiting(match) {
 		k.end(w, &broker.Error{
-			Op: "read", Stream: w.owner.Stream, Group: w.owner.Group, Kind: broker.ErrUnavailable, Detail: "the connection was closed",
+			Op: "read", Stream: w.r.Stream, Group: w.r.Group, Kind: broker.ErrUnavailable, Detail: "the connection was closed",
 		})
 	}
 }
 
-// Wake has all blocked reads ask the server again, after another client did
-// something to the keys.
+// Wake has all blocked reads look again, after another client did something to
+// the keys.
 func (k *Keyspace) Wake() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	clear(k.empty)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
 	for _, w := range k.waiting(everybody) {
-		k.end(w, nil)
+		k.serve(ctx, w)
 	}
 }
 
