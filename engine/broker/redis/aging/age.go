@@ -83,13 +83,13 @@ func (g groupName) compare(o groupName) int {
 
 // age moves one group to the next frame, or a stream that has none.
 func (k *Keyspace) age(ctx context.Context, pipe goredis.Pipeliner, g groupName, next frame, entries []any) {
-	keys := []string{k.Key(g.stream)}
-	if g.group != "" {
-		keys = append(keys, k.beside(g)...)
+	keys, kinds := []string{k.Key(g.stream)}, isStream
+	for key := range k.groups[g] {
+		keys, kinds = append(keys, key.name), kinds+key.kind
 	}
 	pipe.Eval(ctx, ageScript, keys, append([]any{
 		g.group, k.frame.server.UnixMilli(), next.server.UnixMilli(), next.at.Sub(k.frame.at).Milliseconds(),
-		next.at.UnixMilli(), Keep.Milliseconds(),
+		next.at.UnixMilli(), Keep.Milliseconds(), kinds,
 	}, entries...)...)
 }
 
@@ -134,7 +134,7 @@ func (k *Keyspace) look(ctx context.Context, g groupName) ([]touched, error) {
 	}
 	var all []touched
 	for first := "-"; ; first = "(" + all[len(all)-1].id.String() {
-		reply, err := k.redis.client.Eval(ctx, lookScript, []string{k.Key(g.stream), k.beside(g)[0]}, g.group, first, page).Slice()
+		reply, err := k.redis.client.Eval(ctx, lookScript, []string{k.Key(g.stream), k.beside(g).Records}, g.group, first, page).Slice()
 		if err != nil && absent(err) {
 			return all, nil
 		}
@@ -182,19 +182,28 @@ func whole(idle time.Duration) time.Duration {
 
 // record is a record with the clock's times.
 func (k *Keyspace) record(r broker.Record) broker.Record {
-	if r.At.IsZero() {
-		return r
-	}
-	at := r.At
-	if at.After(k.frame.server) {
-		at = k.frame.server
-	}
-	shift := at.Sub(r.At) + k.frame.at.Sub(k.frame.server)
-	r.At = r.At.Add(shift)
-	if !r.Due.IsZero() {
-		r.Due = r.Due.Add(shift)
+	shift := k.shift(r.At)
+	for _, t := range []*time.Time{&r.At, &r.Due} {
+		if !t.IsZero() {
+			*t = t.Add(shift)
+		}
 	}
 	return r
+}
+
+// mark is a mark with the clock's time. It is not older than its entry's id,
+// which real time has in it.
+func (k *Keyspace) mark(m broker.Mark) broker.Mark {
+	if m.Found() {
+		m.At = m.At.Add(k.frame.at.Sub(k.frame.server))
+	}
+	return m
+}
+
+// shift is what makes the server's times the clock's, of something that was
+// written at one of them.
+func (k *Keyspace) shift(written time.Time) time.Duration {
+	return k.frame.at.Sub(k.frame.server) - max(0, written.Sub(k.frame.server))
 }
 
 // milliseconds reads a time of the server's.

@@ -3,8 +3,6 @@ package aging
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,10 +21,9 @@ type Keyspace struct {
 	mu     sync.Mutex
 	// frame is what the server was brought to last.
 	frame frame
-	// streams, groups and leases are what there may be keys of.
+	// streams and groups are what there may be keys of, and which beside a group.
 	streams map[string]bool
-	groups  map[groupName]bool
-	leases  map[groupName]map[string]bool
+	groups  map[groupName]map[key]bool
 	// active is when consumers last did something.
 	active map[broker.Owner]time.Time
 	// empty are groups that have nothing pending.
@@ -61,7 +58,7 @@ func (k *Keyspace) key(stream string) string { return k.prefix + stream }
 func (k *Keyspace) meet(stream, group string) {
 	k.streams[stream] = true
 	if group != "" {
-		k.groups[groupName{stream, group}] = true
+		k.keysOf(groupName{stream, group})
 	}
 }
 
@@ -123,9 +120,17 @@ func (k *Keyspace) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closing)
 	defer cancel()
 	var errs []error
-	for _, stream := range slices.Sorted(maps.Keys(k.streams)) {
-		if err := k.redis.client.Del(ctx, k.keysOf(stream)...).Err(); err != nil {
-			errs = append(errs, fail("remove the keys of", groupName{stream: stream}, err))
+	remove := func(g groupName, keys ...string) {
+		if err := k.redis.client.Del(ctx, keys...).Err(); err != nil {
+			errs = append(errs, fail("remove the keys of", g, err))
+		}
+	}
+	for stream := range k.streams {
+		remove(groupName{stream: stream}, k.Key(stream))
+	}
+	for g, keys := range k.groups {
+		for key := range keys {
+			remove(g, key.name)
 		}
 	}
 	return errors.Join(errs...)
@@ -134,19 +139,31 @@ func (k *Keyspace) Close() error {
 // closing bounds Close.
 const closing = 10 * time.Second
 
-// keysOf are the keys that there may be of a stream: they share a slot.
-func (k *Keyspace) keysOf(stream string) []string {
-	keys := []string{k.Key(stream)}
-	for g := range k.groups {
-		if g.stream == stream {
-			keys = append(keys, k.beside(g)...)
-		}
+// key is a key beside a group, with what it is to age.lua.
+type key struct{ name, kind string }
+
+// The kinds of keys: see age.lua.
+const (
+	isStream  = "s"
+	isRecords = "r"
+	isAlive   = "a"
+	isMarks   = "m"
+	isLease   = "l"
+	isFloor   = "f"
+)
+
+// keysOf are the keys that there may be beside a group: they are in the slot of
+// its stream.
+func (k *Keyspace) keysOf(g groupName) map[key]bool {
+	keys := k.groups[g]
+	if keys == nil {
+		b := k.beside(g)
+		keys = map[key]bool{{b.Records, isRecords}: true, {b.Floor, isFloor}: true, {b.Alive, isAlive}: true}
+		k.groups[g] = keys
 	}
 	return keys
 }
 
-// beside are the keys beside a group: records, floor, leases.
-func (k *Keyspace) beside(g groupName) []string {
-	records, floor := redis.Beside(k.Key(g.stream), g.group)
-	return append([]string{records, floor}, slices.Sorted(maps.Keys(k.leases[g]))...)
+func (k *Keyspace) beside(g groupName) redis.Beside {
+	return redis.KeysBeside(k.Key(g.stream), g.group)
 }

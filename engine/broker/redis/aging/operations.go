@@ -2,6 +2,7 @@ package aging
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"pipeline/engine/broker"
@@ -119,9 +120,11 @@ func (k *Keyspace) Settle(ctx context.Context, s *broker.Settlement) (broker.Set
 			step.Publish = k.there(step.Publish)
 			there.Steps[i] = step
 		}
+		k.meetMarks(groupName{s.Stream, s.Group}, s.Marks)
 		res, err := b.Settle(ctx, &there)
 		for i := range res.Steps {
-			res.Steps[i].Err = k.mine(res.Steps[i].Err)
+			step := &res.Steps[i]
+			step.Err, step.Mark = k.mine(step.Err), k.mark(step.Mark)
 		}
 		var published []broker.Add
 		for i := range s.Steps {
@@ -129,6 +132,28 @@ func (k *Keyspace) Settle(ctx context.Context, s *broker.Settlement) (broker.Set
 		}
 		k.added(published...)
 		return res, err
+	})
+}
+
+// meetMarks notes that there may be marks.
+func (k *Keyspace) meetMarks(g groupName, m broker.Marks) {
+	if m.Window > 0 {
+		for _, name := range k.beside(g).Marks(m.Set) {
+			k.keysOf(g)[key{name, isMarks}] = true
+		}
+	}
+}
+
+// Marked implements broker.Broker.
+func (k *Keyspace) Marked(ctx context.Context, r broker.MarkedRequest) ([]broker.Mark, error) {
+	return ask(ctx, k, to("look up marks of", r.Stream, r.Group), func(b *redis.Broker, key string) ([]broker.Mark, error) {
+		k.meetMarks(groupName{r.Stream, r.Group}, r.Marks)
+		r.Stream = key
+		marks, err := b.Marked(ctx, r)
+		for i := range marks {
+			marks[i] = k.mark(marks[i])
+		}
+		return marks, err
 	})
 }
 
@@ -170,18 +195,15 @@ func (k *Keyspace) AcquireSlot(ctx context.Context, r broker.SlotRequest) (int, 
 	return slot(ctx, k, "acquire slot", r, func(b *redis.Broker, r broker.SlotRequest) (int, error) {
 		n, err := b.AcquireSlot(ctx, r)
 		if err == nil {
-			if k.leases[g] == nil {
-				k.leases[g] = map[string]bool{}
-			}
-			k.leases[g][redis.LeaseOf(r.Stream, r.Group, r.Base, n)] = true
+			k.keysOf(g)[key{k.beside(g).Lease(r.Base, n), isLease}] = true
 		}
 		return n, err
 	})
 }
 
 // RenewSlot implements broker.Broker.
-func (k *Keyspace) RenewSlot(ctx context.Context, r broker.SlotRequest, n int) (bool, error) {
-	return slot(ctx, k, "renew slot", r, func(b *redis.Broker, r broker.SlotRequest) (bool, error) { return b.RenewSlot(ctx, r, n) })
+func (k *Keyspace) RenewSlot(ctx context.Context, r broker.SlotRequest, n int) (broker.SlotLease, error) {
+	return slot(ctx, k, "renew slot", r, func(b *redis.Broker, r broker.SlotRequest) (broker.SlotLease, error) { return b.RenewSlot(ctx, r, n) })
 }
 
 // ReleaseSlot implements broker.Broker.
@@ -208,6 +230,36 @@ func (k *Keyspace) Add(ctx context.Context, adds []broker.Add) ([]broker.ID, err
 func (k *Keyspace) Range(ctx context.Context, stream string, first, last broker.ID, count int) ([]broker.Entry, error) {
 	return ask(ctx, k, to("read range of", stream, ""), func(b *redis.Broker, key string) ([]broker.Entry, error) {
 		return b.Range(ctx, key, first, last, count)
+	})
+}
+
+// RangeBack implements broker.Broker.
+func (k *Keyspace) RangeBack(ctx context.Context, stream string, first, last broker.ID, count int) ([]broker.Entry, error) {
+	return ask(ctx, k, to("read range of", stream, ""), func(b *redis.Broker, key string) ([]broker.Entry, error) {
+		return b.RangeBack(ctx, key, first, last, count)
+	})
+}
+
+// Move implements broker.Broker. The marks of moves across slots stay until they
+// expire.
+func (k *Keyspace) Move(ctx context.Context, r broker.MoveRequest) ([]broker.Moved, error) {
+	return ask(ctx, k, to("move from", r.From, ""), func(b *redis.Broker, key string) ([]broker.Moved, error) {
+		there := broker.MoveRequest{From: key, Moves: slices.Clone(r.Moves)}
+		var published []broker.Add
+		for i := range there.Moves {
+			published = append(published, r.Moves[i].Publish)
+			there.Moves[i].Publish = k.there([]broker.Add{r.Moves[i].Publish})[0]
+		}
+		moved, err := b.Move(ctx, there)
+		k.added(published...)
+		return moved, err
+	})
+}
+
+// Remove implements broker.Broker.
+func (k *Keyspace) Remove(ctx context.Context, stream string, ids []broker.ID) (int64, error) {
+	return ask(ctx, k, to("remove from", stream, ""), func(b *redis.Broker, key string) (int64, error) {
+		return b.Remove(ctx, key, ids)
 	})
 }
 

@@ -75,7 +75,7 @@ func (r *Redis) Keyspace(ctx context.Context, c clock.Clock) (*Keyspace, error) 
 	}
 	return &Keyspace{
 		redis: r, prefix: Prefix + rand.Text()[:nameLength] + ":", clock: c, frame: frame{c.Now(), server, machine},
-		streams: map[string]bool{}, groups: map[groupName]bool{}, leases: map[groupName]map[string]bool{},
+		streams: map[string]bool{}, groups: map[groupName]map[key]bool{},
 		active: map[broker.Owner]time.Time{}, empty: map[groupName]bool{}, blocked: map[*wait]bool{}, order: map[pendingID]int{},
 	}, nil
 }
