@@ -95,9 +95,13 @@ func pending(all []harness.Pending) []testspec.Pending {
 
 // letters are the dead letters that a group has sent, by id.
 func letters(h *harness.Harness, p *spec.Pipeline, g *spec.Group) []testspec.Entry {
+	streams := slices.Clone(p.Streams)
+	if own := g.DeadLetter; own != nil && !slices.Contains(streams, own) {
+		streams = append(streams, own) // the default one stands in no file
+	}
 	var found []harness.Entry
-	for _, s := range p.Streams {
-		for _, e := range h.Entries(s.Label) {
+	for _, s := range streams {
+		for _, e := range h.Entries(s.Name) {
 			if e.Letter != nil && e.Letter.Group == g.Name && e.Letter.Stream == g.Stream.Name {
 				found = append(found, e)
 			}

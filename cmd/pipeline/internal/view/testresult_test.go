@@ -54,7 +54,7 @@ func printTests(t *testing.T, asJSON bool, results ...*testrun.Result) string {
 	t.Helper()
 	var out, stderr bytes.Buffer
 	v := view.New(view.Options{Out: &out, Err: &stderr, JSON: asJSON})
-	tests := v.Tests()
+	tests := v.Tests("")
 	var sum testrun.Summary
 	for _, r := range results {
 		tests.Result(r)

@@ -30,5 +30,6 @@
 // # Keys
 //
 // All keys begin with a prefix, which operations neither take nor show. They go
-// with Close; those of a process that died go after Keep, by their own expiry.
+// with Close; those of a process that died go by their own expiry: after Keep,
+// and marks after twice their window.
 package aging
