@@ -21,10 +21,10 @@ var aged = flag.Int("aged", 10, "how many random plays are compared on each serv
 // what was called when, what came of it, what is pending for how long and what
 // was told is the same.
 func TestARealServerOnTheSameClockIsLikeTheOneInMemory(t *testing.T) {
-	for server, played := range map[string]string{"8.6": "8.6.3", "7.0": "7.0.15"} {
-		t.Run(server, func(t *testing.T) {
+	for version, played := range map[string]string{"8.6": "8.6.3", "7.0": "7.0.15"} {
+		t.Run(version, func(t *testing.T) {
 			t.Parallel()
-			redis, err := aging.Open(t.Context(), redistest.Shared(t, server).URL(), clock.Real())
+			redis, err := aging.Open(t.Context(), redistest.Shared(t, version).URL(), clock.Real())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -32,8 +32,8 @@ func TestARealServerOnTheSameClockIsLikeTheOneInMemory(t *testing.T) {
 			for seed := range *aged {
 				acts := rapid.Custom(drawActs).Example(seed)
 				memory := play(t, harness.Config{Version: played}, acts)
-				real := play(t, onRedis(t, redis), acts)
-				if a, b := nameless(memory), nameless(real); a != b {
+				server := play(t, onRedis(t, redis), acts)
+				if a, b := nameless(memory), nameless(server); a != b {
 					t.Fatalf("seed %d, %+v: %s", seed, acts, difference(a, b))
 				}
 			}

@@ -52,8 +52,6 @@ var _ broker.Broker = (*Keyspace)(nil)
 // Key is the name of a stream on the server.
 func (k *Keyspace) Key(stream string) string { return k.prefix + stream }
 
-func (k *Keyspace) key(stream string) string { return k.prefix + stream }
-
 // meet notes names that there may be keys of.
 func (k *Keyspace) meet(stream, group string) {
 	k.streams[stream] = true
