@@ -27,7 +27,9 @@ type Turns struct {
 	// All fields but the atomic ones belong to who has the turn, or to the owner
 	// while nobody has.
 	runners []*runner
-	steps   int
+	// frozen are the first names of those who do not get the turn.
+	frozen map[string]bool
+	steps  int
 	// atRest is that of the Run under way.
 	atRest func() bool
 	// rest tells the owner that nobody has the turn any more.
@@ -45,7 +47,9 @@ type Turns struct {
 
 // runner is a goroutine that takes part.
 type runner struct {
-	name  string
+	name string
+	// root is the name of the first of those who started it, one another.
+	root  string
 	turn  chan struct{}
 	ready func() bool
 	rank  Rank
@@ -109,10 +113,11 @@ func TurnsOf(ctx context.Context) *Turns {
 // Go starts a goroutine that takes part. It first runs when it gets the turn.
 // Its name, for messages, is appended to that of the goroutine that starts it.
 func (t *Turns) Go(name string, f func()) {
+	root := name
 	if parent := t.current.Load(); parent != nil {
-		name = parent.name + "/" + name
+		name, root = parent.name+"/"+name, parent.root
 	}
-	r := &runner{name: name, turn: make(chan struct{}, 1), ready: always}
+	r := &runner{name: name, root: root, turn: make(chan struct{}, 1), ready: always}
 	t.runners = append(t.runners, r)
 	go func() {
 		<-r.turn
@@ -124,6 +129,20 @@ func (t *Turns) Go(name string, f func()) {
 }
 
 func always() bool { return true }
+
+// Freeze keeps the goroutine with that name, and all that it started, from
+// getting the turn until Thaw, as the machine does with a process that is
+// stopped. Who has the turn keeps it until it waits. Both are called by who may
+// call Go, or by the atRest of a Run.
+func (t *Turns) Freeze(name string) {
+	if t.frozen == nil {
+		t.frozen = map[string]bool{}
+	}
+	t.frozen[name] = true
+}
+
+// Thaw ends Freeze.
+func (t *Turns) Thaw(name string) { delete(t.frozen, name) }
 
 // Until waits until ready holds and it is this goroutine's turn. When ready
 // holds already, the goroutine keeps the turn. ready is called by whoever has
@@ -181,6 +200,9 @@ func (t *Turns) goOn() *runner {
 func (t *Turns) next() *runner {
 	var best *runner
 	for _, r := range t.runners {
+		if len(t.frozen) > 0 && t.frozen[r.root] {
+			continue
+		}
 		if (best == nil || r.rank.less(best.rank)) && r.ready() {
 			best = r
 			if r.rank == (Rank{}) {

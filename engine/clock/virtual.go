@@ -91,6 +91,17 @@ func (v *Virtual) MoveTo(t time.Time) {
 	}
 }
 
+// Jump moves the clock forward to t, past timers that are due before, and fires
+// nothing: they are overdue then, and AdvanceToNext fires them where the clock
+// stands. It is what a process finds that was stopped for a while.
+func (v *Virtual) Jump(t time.Time) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if t.After(v.now) {
+		v.now = t
+	}
+}
+
 // Advance moves the clock by d, firing every timer that becomes due on the
 // way, each at its own time.
 func (v *Virtual) Advance(d time.Duration) {

@@ -39,7 +39,7 @@ func (h *Harness) String() string {
 		}
 	}
 	for _, e := range h.events {
-		fmt.Fprintf(&b, "event %v %s %s", e.Time.Sub(h.cfg.Start), e.Worker, e.Name)
+		fmt.Fprintf(&b, "event %v %s %s", e.At.Sub(h.cfg.Start), e.Worker, e.Name)
 		for _, s := range []string{e.Subscription, e.Stream, e.Group, e.Message} {
 			if s != "" {
 				b.WriteString(" " + s)
@@ -60,6 +60,8 @@ func (h *Harness) dumpWorker(b *strings.Builder, w *Worker) {
 		state = "crashed"
 	case w.ended:
 		state = "stopped"
+	case w.stalled:
+		state = "stalled"
 	}
 	fmt.Fprintf(b, "%s %s\n", w.name, state)
 	if w.crashed {

@@ -15,6 +15,9 @@ type FaultKind string
 const (
 	// Crash kills a worker at a Point.
 	Crash FaultKind = "crash"
+	// Stall stops a worker at a Point for For, as SIGSTOP does: its goroutines and
+	// its clock stand still while everything else goes on. See Worker.Stall.
+	Stall FaultKind = "stall"
 	// Slow has a handler take For of the harness's time before it does its work.
 	// From its time limit on, the call is the failed attempt that a script's time
 	// limit makes of it, and the handler does not run.
@@ -52,16 +55,16 @@ type Fault struct {
 	Kind FaultKind
 	// Subscription is where, by label; any where it is empty.
 	Subscription string
-	// At is where a Crash or a LostReply strikes. Required for a Crash.
+	// At is where a Crash, a Stall or a LostReply strikes. Required for the first
+	// two.
 	At Point
 	// Entry limits it to one entry. The zero ID is any.
 	Entry broker.ID
 	// Nth is which of the entries that come to the point from now on it strikes,
-	// 1 for the first. 0 is the first for a Crash and a LostReply, and every one
-	// for Slow. All but a Slow with Nth 0 strike once.
+	// 1 for the first. 0 is the first for all but Slow, and every one for Slow. All but a Slow with Nth 0 strike once.
 	Nth int
-	// For is how long a Slow handler takes, and ServerDown lasts; for the latter 0 is
-	// until Restore.
+	// For is how long a Slow handler takes, a Stall and ServerDown last; for the last
+	// 0 is until Restore.
 	For time.Duration
 }
 
@@ -75,6 +78,7 @@ type armed struct {
 // points are where a fault may strike.
 var points = map[FaultKind][]Point{
 	Crash:      {BeforeRun, AfterRun, BeforeAck, AfterAck},
+	Stall:      {BeforeRun, AfterRun, BeforeAck, AfterAck},
 	Slow:       {""},
 	ServerDown: {""},
 	LostReply:  {AtSettle, AtRead},
@@ -90,12 +94,12 @@ func (h *Harness) Arm(f Fault) error {
 	_, subscribed := h.order[f.Subscription]
 	switch {
 	case !known:
-		return fmt.Errorf("fault %q: there is no such fault; there are crash, slow, server_down and lost_reply", f.Kind)
+		return fmt.Errorf("fault %q: there is no such fault; there are crash, stall, slow, server_down and lost_reply", f.Kind)
 	case !slices.Contains(at, f.At):
 		return fmt.Errorf("fault %s: it cannot strike at %q, only at %q", f.Kind, f.At, at)
 	case f.Subscription != "" && !subscribed:
 		return fmt.Errorf("fault %s: there is no enabled subscription %q", f.Kind, f.Subscription)
-	case f.Kind == Slow && f.For <= 0:
+	case (f.Kind == Slow || f.Kind == Stall) && f.For <= 0:
 		return fmt.Errorf("fault %s: it takes no time; set For", f.Kind)
 	case f.Nth < 0:
 		return fmt.Errorf("fault %s: Nth is %d; it counts from 1", f.Kind, f.Nth)

@@ -90,6 +90,8 @@ func (i *instance) Call(ctx context.Context, d *sandbox.Delivery) (outcome.Outco
 	case h.hit(Crash, BeforeRun, d.Subscription, ids) != nil:
 		w.die()
 		return calledOff()
+	case w.stallsAt(BeforeRun, d.Subscription, ids) && (w.crashed || ctx.Err() != nil):
+		return calledOff()
 	}
 	c := w.called(id, d)
 	said, usage, over := i.slow(ctx, d, ids)
@@ -102,6 +104,9 @@ func (i *instance) Call(ctx context.Context, d *sandbox.Delivery) (outcome.Outco
 	c.returned(h, d, &said)
 	if h.hit(Crash, AfterRun, d.Subscription, ids) != nil {
 		w.die()
+		return calledOff()
+	}
+	if w.stallsAt(AfterRun, d.Subscription, ids) && w.crashed {
 		return calledOff()
 	}
 	return said, usage

@@ -176,6 +176,11 @@ func (l *link) Settle(ctx context.Context, s *broker.Settlement) (broker.SettleR
 		w.die()
 		return broker.SettleResult{}, l.reach(op)
 	}
+	if w.stallsAt(BeforeAck, subscription, ids) {
+		if err := l.reach(op); err != nil {
+			return broker.SettleResult{}, err
+		}
+	}
 	res, err := l.server.Settle(timeless(ctx), s)
 	if err != nil {
 		return res, err
@@ -185,6 +190,7 @@ func (l *link) Settle(ctx context.Context, s *broker.Settlement) (broker.SettleR
 		w.die()
 		return res, nil // heard by nobody but the observer of a dead worker
 	}
+	w.stallsAt(AfterAck, subscription, ids)
 	if w.harness.hit(LostReply, AtSettle, subscription, ids) != nil {
 		return broker.SettleResult{}, op.lost()
 	}

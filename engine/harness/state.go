@@ -46,6 +46,8 @@ type Pending struct {
 type Event struct {
 	// Worker is its name.
 	Worker string
+	// At is when, by the harness's clock; Time is what the worker's showed.
+	At time.Time
 	observe.Event
 }
 

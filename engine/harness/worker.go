@@ -30,6 +30,12 @@ type Worker struct {
 	// ended: its Run returned err. crashed: it died. replaced: by Revive.
 	ended, crashed, replaced bool
 	err                      error
+	// stalled: its goroutines and its clock stand still, until wake if that is set.
+	stalled bool
+	wake    clock.Timer
+	stalls  []Pause
+	// skew is how far its wall clock is from everybody's.
+	skew time.Duration
 	// consumers are its names by subscription, open the calls that are not
 	// settled yet; last is what its last settlement wrote.
 	consumers map[string]string
@@ -70,7 +76,8 @@ func (w *Worker) Kill(ctx context.Context) error {
 
 // Stop drains the worker and returns what its Run said: nil, or an
 // *engine.LeftError where something was left pending. Time passes if handlers
-// need it. A worker that is gone already is no error.
+// need it. A worker that is gone already is no error; one that is stalled hears of
+// it when it goes on.
 func (w *Worker) Stop(ctx context.Context) error {
 	h := w.harness
 	if w.crashed {
@@ -97,6 +104,7 @@ const stopGrace = time.Minute
 // die kills the worker. It is called at rest or by who has the turn.
 func (w *Worker) die() {
 	w.crashed = true
+	w.goOn()
 	w.end()
 	names := make(map[string]bool, len(w.consumers))
 	for _, name := range w.consumers {
@@ -123,9 +131,13 @@ func (h *Harness) newEngine(w *Worker) (*engine.Engine, error) {
 			handlers[label] = &handler{worker: w, label: label, inner: inner}
 		}
 	}
+	var server broker.Broker = &link{server: h.server, worker: w}
+	if h.cfg.Wrap != nil {
+		server = h.cfg.Wrap(w.name, server)
+	}
 	return engine.New(engine.Config{
-		Pipeline: w.pipeline, Broker: &link{server: h.server, worker: w}, Handlers: handlers,
-		Clock: ticking{w.clock}, Observer: observer{w}, Host: w.machine,
+		Pipeline: w.pipeline, Broker: server, Handlers: handlers,
+		Clock: ticking{w.clock, w}, Observer: observer{w}, Host: w.machine,
 		Chance: engine.Chance{Token: h.token, Random: func() float64 { return 0.5 }, FixedLanes: true},
 	})
 }
@@ -157,13 +169,20 @@ func (o observer) Settled(s *spec.Subscription, outcomes []observe.Outcome) {
 // Event implements observe.Observer.
 func (o observer) Event(e observe.Event) {
 	if !o.worker.crashed {
-		o.worker.harness.events = append(o.worker.harness.events, Event{Worker: o.worker.name, Event: e})
+		o.worker.harness.events = append(o.worker.harness.events, Event{Worker: o.worker.name, At: o.worker.harness.Now(), Event: e})
 	}
 }
 
 // ticking is a worker's clock. What is due at once is due a nanosecond later:
 // it is fired by who moves the clock, as everything else.
-type ticking struct{ *clock.Virtual }
+type ticking struct {
+	*clock.Virtual
+
+	worker *Worker
+}
+
+// Now implements clock.Clock: what the worker's wall clock shows.
+func (t ticking) Now() time.Time { return t.Virtual.Now().Add(t.worker.skew) }
 
 // AfterFunc implements clock.Clock.
 func (t ticking) AfterFunc(d time.Duration, f func()) clock.Timer {
@@ -174,11 +193,11 @@ func (t ticking) AfterFunc(d time.Duration, f func()) clock.Timer {
 // error when the handler is called off meanwhile, or its worker died: the handler
 // must then return. ctx is the one of its call.
 func Sleep(ctx context.Context, d time.Duration) error {
-	w, ok := ctx.Value(workerKey{}).(*Worker)
-	if !ok {
+	w := WorkerOf(ctx)
+	if w == nil {
 		return fmt.Errorf("sleep %v: the context is not that of a handler in a harness", d)
 	}
-	err := clock.Sleep(ctx, ticking{w.clock}, d)
+	err := clock.Sleep(ctx, ticking{w.clock, w}, d)
 	if w.crashed {
 		return errDead
 	}

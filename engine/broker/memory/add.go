@@ -37,6 +37,9 @@ func (b *Broker) add(m *broker.Add, now int64) (broker.ID, error) {
 	if len(m.Fields) == 0 {
 		return broker.ID{}, invalid("an entry needs at least one field")
 	}
+	if err := b.room(); err != nil {
+		return broker.ID{}, err
+	}
 	s, err := b.create(m.Stream)
 	if err != nil {
 		return broker.ID{}, err

@@ -28,6 +28,8 @@ type Broker struct {
 
 	mu     sync.Mutex
 	closed bool
+	// full: see SetFull.
+	full   bool
 	keys   map[string]*stream
 	beside map[groupName]*beside
 	// stirred are the streams whose blocked reads are looked at when the

@@ -12,13 +12,13 @@
 // Options.Version makes it play an older server, with that server's features
 // and habits. What differs from Redis stands in docs/memory-broker.md: an Add
 // with MaxLen and a Trim work on entries, not on the nodes that a server happens
-// to pack them into, memory never runs out, and nothing is evicted or refused
-// for want of a right. Everything else is compared with servers by
-// brokertest.Compare.
+// to pack them into, memory runs out only where SetFull says so, and nothing is
+// evicted or refused for want of a right. Everything else is compared with
+// servers by brokertest.Compare.
 //
 // Beside broker.Broker there are controls for tests and tools: Delete,
-// DestroyGroup, DeleteEntries, AddAs, SetString, SetIdle, Flush, Disconnect, SetFault
-// do what another client, an operator or a bad network would; Blocked and
-// Activity tell exactly whether anything is left that could happen without the
-// clock.
+// DestroyGroup, DeleteEntries, AddAs, SetString, SetIdle, Flush, Disconnect,
+// Snapshot, Restore, SetFull and SetFault do what another client, an operator, a
+// failover or a bad network would; Blocked and Activity tell exactly whether
+// anything is left that could happen without the clock.
 package memory

@@ -46,6 +46,11 @@ func (b *Broker) RestoreGroup(ctx context.Context, stream, group string) (broker
 // createGroup creates a group that is absent: at its floor, which says that it
 // was lost, else at start, which is given the stream's last id.
 func (b *Broker) createGroup(streamName, name string, start func(last broker.ID) broker.ID) (broker.ID, bool, error) {
+	if s := b.keys[streamName]; s == nil || !s.text && s.groups[name] == nil {
+		if err := b.room(); err != nil {
+			return broker.ID{}, false, err
+		}
+	}
 	existed := b.keys[streamName] != nil
 	s, err := b.create(streamName)
 	if err != nil || s.groups[name] != nil {
@@ -84,6 +89,9 @@ func (b *Broker) SaveFloor(ctx context.Context, stream, group string) error {
 		x := b.besideOf(stream, group)
 		x.sweep(g)
 		if !x.hasFloor || x.floor.Less(at) {
+			if err := b.room(); err != nil {
+				return err
+			}
 			x.floor, x.hasFloor = at, true
 			b.changed()
 		}

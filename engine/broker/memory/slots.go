@@ -33,6 +33,11 @@ func (b *Broker) AcquireSlot(ctx context.Context, r broker.SlotRequest) (int, er
 		if slot == maxSlots {
 			return invalid("all 4096 consumer names of this subscription and host are taken")
 		}
+		if slot == len(leases[r.Base]) || !leases[r.Base][slot].heldBy(r.Token, now) {
+			if err := b.room(); err != nil {
+				return err
+			}
+		}
 		if slot == len(leases[r.Base]) {
 			leases[r.Base] = append(leases[r.Base], lease{})
 		}
@@ -74,6 +79,10 @@ func (b *Broker) RenewSlot(ctx context.Context, r broker.SlotRequest, slot int) 
 	err := b.extend(ctx, "renew slot", &r, slot, func(l *lease, x *beside, now int64) {
 		if found.Held = l != nil; found.Held {
 			l.until = now + ttl
+		}
+		if l == nil && b.full {
+			found.Least, found.Slowest = x.peers(now)
+			return // a full server writes it only behind a lease that it extends
 		}
 		x.alive[r.Token] = announcement{r.MinIdle, r.Follows, now + max(ttl, milliseconds(r.Follows))}
 		found.Least, found.Slowest = x.peers(now)

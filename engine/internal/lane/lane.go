@@ -200,7 +200,9 @@ func (l *Lane) run(it *batch.Item) bool {
 	switch {
 	case it.Lease() == batch.Taken:
 		it.Action = batch.Action{Verb: batch.Leave}
-		it.Outcome.Result = observe.ResultStale
+		it.Outcome = observe.Outcome{
+			ID: it.Delivery.ID, Key: it.Key, Deliveries: it.Delivery.Deliveries, Attempt: it.Used + 1, Result: observe.ResultStale,
+		}
 		return true
 	case l.draining.Load():
 		it.Action = batch.Action{Verb: batch.Release}

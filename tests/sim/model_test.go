@@ -1,0 +1,291 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"pipeline/engine/broker"
+	"pipeline/engine/harness"
+	"pipeline/engine/observe"
+	"pipeline/engine/spec"
+	"pipeline/sandbox"
+)
+
+// entry is what the model knows of a published entry.
+type entry struct {
+	order  order
+	id     broker.ID
+	fields []broker.Field
+	// copies are those that retries made of it.
+	copies []broker.ID
+	// gone: the server lost it, or somebody deleted it.
+	gone bool
+	// again is how often each group was lost after it was published: it may be
+	// delivered and settled once more for each.
+	again map[string]int
+}
+
+// known is an entry of the stream: what number it has, and its fields.
+type known struct {
+	n      int
+	fields []broker.Field
+}
+
+// interruption is a time in which a worker, or all when it has no name, may not
+// have renewed what it held.
+type interruption struct {
+	worker   string
+	from, to time.Time
+}
+
+// run is a run of an entry whose outcome is not written yet.
+type run struct {
+	worker *harness.Worker
+	epoch  int
+}
+
+// lane is a key in a consumer.
+type lane struct{ consumer, key string }
+
+// model is the trivial model: what was published, what the server has lost, who
+// runs what.
+type model struct {
+	sim     *sim
+	entries []*entry
+	// known are all entries by id, with their fields: those published, and copies.
+	known    map[broker.ID]known
+	problems []string
+	breaks   []interruption
+	// epoch counts how often the server forgot something.
+	epoch int
+	open  map[place]run
+	// acknowledged is who acknowledged an entry last.
+	acknowledged map[place]string
+	// busy is what each lane runs, last the last new entry that it was given.
+	busy map[lane]int
+	last map[lane]broker.ID
+	// delivered counts the deliveries of entries that arrived, events those looked at.
+	delivered map[place]int
+	events    int
+	// earliest is when an entry that waits may run again.
+	earliest map[place]time.Time
+}
+
+func (m *model) init(s *sim) {
+	m.sim = s
+	m.acknowledged = map[place]string{}
+	m.open, m.busy, m.last = map[place]run{}, map[lane]int{}, map[lane]broker.ID{}
+	m.known = map[broker.ID]known{}
+	m.delivered, m.earliest = map[place]int{}, map[place]time.Time{}
+}
+
+// wrong notes a problem.
+func (m *model) wrong(format string, args ...any) {
+	m.problems = append(m.problems, fmt.Sprintf("at %v: ", m.sim.Now().Sub(harness.DefaultStart))+fmt.Sprintf(format, args...))
+}
+
+// next is the number of the next entry.
+func (m *model) next() int { return len(m.entries) }
+
+func (m *model) published(o order, id broker.ID, fields []broker.Field) {
+	m.known[id] = known{len(m.entries), fields}
+	m.entries = append(m.entries, &entry{order: o, id: id, fields: fields, again: map[string]int{}})
+}
+
+// interrupt notes that a worker may not renew for d.
+func (m *model) interrupt(worker string, d time.Duration) {
+	now := m.sim.Now()
+	m.breaks = append(m.breaks, interruption{worker, now, now.Add(d)})
+}
+
+// regroup notes that a group was lost.
+func (m *model) regroup(group string) {
+	m.epoch++
+	m.interrupt("", 0)
+	for _, e := range m.entries {
+		e.again[group]++
+	}
+}
+
+// lose notes that the server went back in time, or lost everything.
+func (m *model) lose() {
+	m.epoch++
+	m.interrupt("", 0)
+}
+
+// look notes which entries are gone and what workers told.
+func (m *model) look() {
+	there := map[broker.ID]bool{}
+	raw, err := m.sim.Server().Range(context.Background(), "in", broker.ID{}, broker.MaxID, 1<<20)
+	if err != nil {
+		m.wrong("look: %v", err)
+	}
+	for _, e := range raw {
+		there[e.ID] = true
+		m.meet(e)
+	}
+	for _, e := range m.entries {
+		e.gone = e.gone || !there[e.id] || slices.ContainsFunc(e.copies, func(id broker.ID) bool { return !there[id] })
+	}
+	all := m.sim.Events()
+	for _, e := range all[m.events:] {
+		m.told(&e)
+	}
+	m.events = len(all)
+}
+
+// meet learns of an entry that the model did not publish: the copy of one.
+func (m *model) meet(e broker.Entry) known {
+	if k, ok := m.known[e.ID]; ok {
+		return k
+	}
+	k := known{-1, e.Fields}
+	for _, f := range e.Fields {
+		if f.Name == spec.DefaultBody {
+			// The number comes first, whatever is wrong with the rest.
+			_, _ = fmt.Sscanf(f.Value[max(0, strings.IndexByte(f.Value, '{')):], `{"n":%d`, &k.n)
+		}
+	}
+	if k.n < 0 || k.n >= len(m.entries) {
+		m.wrong("entry %v is nobody's: %q", e.ID, e.Fields)
+		k.n = 0
+	}
+	m.known[e.ID] = k
+	m.entries[k.n].copies = append(m.entries[k.n].copies, e.ID)
+	return k
+}
+
+// number is the number of the entry with the id.
+func (m *model) number(id broker.ID) int {
+	if k, ok := m.known[id]; ok {
+		return k.n
+	}
+	raw, err := m.sim.Server().Range(context.Background(), "in", id, id, 1)
+	if err != nil || len(raw) == 0 {
+		m.wrong("entry %v is nobody's: %v", id, err)
+		return 0
+	}
+	return m.meet(raw[0]).n
+}
+
+// told judges what a worker told.
+func (m *model) told(e *harness.Event) {
+	switch e.Name {
+	case observe.EventLeaseLost:
+		if !m.excused(e.Worker, e.At) && !m.over(e) {
+			m.wrong("robbed: %s: %s", e.Worker, e.Message)
+		}
+	case observe.EventFailed:
+		m.wrong("%s gave up: %v", e.Worker, e.Err)
+	case observe.EventReplyTorn:
+		m.wrong("torn: %s", e.Message)
+	}
+}
+
+// over reports whether the lease that a worker lost is that of an entry that is
+// gone, which whoever finds it drops, or that another one has acknowledged, who
+// had it before: the first finished outcome counts.
+func (m *model) over(e *harness.Event) bool {
+	text, _, _ := strings.Cut(strings.TrimPrefix(e.Message, "entry "), " ")
+	id, err := broker.ParseID(text)
+	k, known := m.known[id]
+	by := m.acknowledged[place{e.Group, k.n}]
+	return err == nil && known && (m.entries[k.n].gone || by != "" && by != e.Worker)
+}
+
+// grace is how long after an interruption a worker may find that what it held was
+// taken over: min_idle, and one renewal.
+const grace = minIdle + minIdle/3 + time.Second
+
+// excused reports whether a worker may have lost a lease: it did not reach the
+// server every min_idle.
+func (m *model) excused(worker string, at time.Time) bool {
+	for _, w := range m.sim.Workers() {
+		if w.Name() != worker {
+			continue
+		}
+		for _, p := range w.Pauses() {
+			if !at.Before(p.From) && (p.To.IsZero() || !at.After(p.To.Add(grace))) {
+				return true
+			}
+		}
+	}
+	for _, b := range m.breaks {
+		if (b.worker == "" || b.worker == worker) && !at.Before(b.from) && !at.After(b.to.Add(grace)) {
+			return true
+		}
+	}
+	return false
+}
+
+// running is told that a handler is called, and returns what is to be called
+// when it has returned.
+func (s *sim) running(ctx context.Context, d *sandbox.Delivery, k place) (done func()) {
+	m, w := &s.model, harness.WorkerOf(ctx)
+	id, _ := broker.ParseID(d.ID)
+	if other, ok := m.open[k]; ok && other.epoch == m.epoch && other.worker.Alive() && !m.excused(other.worker.Name(), s.Now()) {
+		m.wrong("entry %v of %s runs at %s while %s holds it", id, d.Group, w.Name(), other.worker.Name())
+	}
+	if at := m.earliest[k]; s.Now().Before(at) && m.epoch == 0 && !m.excused(w.Name(), s.Now()) {
+		m.wrong("entry %v of %s runs %v before it is due", id, d.Group, at.Sub(s.Now()))
+	}
+	m.open[k] = run{w, m.epoch}
+	l := lane{w.Consumer(d.Subscription), d.Key}
+	if n, busy := m.busy[l]; busy && m.epoch == 0 {
+		m.wrong("entries %d and %d of key %s run at once at %s", n, k.n, d.Key, l.consumer)
+	}
+	m.busy[l] = k.n
+	if d.Deliveries == 0 && m.delivered[k] == 1 && m.epoch == 0 {
+		if last := m.last[l]; !last.Less(id) {
+			m.wrong("order: entry %v of key %s runs after %v at %s", id, d.Key, last, l.consumer)
+		}
+		m.last[l] = id
+	}
+	return func() {
+		if m.busy[l] == k.n {
+			delete(m.busy, l)
+		}
+		if ctx.Err() != nil && m.open[k].worker == w {
+			delete(m.open, k)
+		}
+	}
+}
+
+// arrived is told of what a read brought.
+func (m *model) arrived(group string, ds []broker.Delivery) {
+	for _, d := range ds {
+		m.delivered[place{group, m.number(d.ID)}]++
+	}
+}
+
+// settled is told of a settlement that was asked for at a time and has been
+// answered: what it names is held no more, unless it was refused.
+func (m *model) settled(worker string, s *broker.Settlement, res *broker.SettleResult, asked time.Time) {
+	over := func(id broker.ID) place {
+		k := place{s.Group, m.number(id)}
+		if r, ok := m.open[k]; ok && r.worker.Name() == worker {
+			delete(m.open, k)
+		}
+		return k
+	}
+	for _, id := range s.Acks {
+		m.acknowledged[over(id)] = worker
+	}
+	for i := range s.Steps {
+		if res.Steps[i].Status != broker.Refused {
+			over(s.Steps[i].ID)
+		}
+	}
+	for i := range s.Waits {
+		w := &s.Waits[i]
+		if w.Uncount {
+			continue // the delivery is taken back, the entry goes on
+		}
+		if k := over(w.ID); res.Waits[i] == broker.Done && w.Timed {
+			m.earliest[k] = asked.Add(w.After)
+		}
+	}
+}

@@ -1,0 +1,250 @@
+package sim
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"pipeline/engine/broker"
+	"pipeline/engine/harness"
+)
+
+// mutant is a fault of the product: what lies between a worker and the server
+// with one operation gone wrong.
+type mutant struct {
+	broker.Broker
+
+	settle func(context.Context, broker.Broker, *broker.Settlement) (broker.SettleResult, error)
+	read   func(context.Context, broker.Broker, broker.ReadRequest) ([]broker.Delivery, error)
+	renew  func(context.Context, broker.Broker, broker.Owner, []broker.ID) ([]broker.Holding, error)
+	admit  func(context.Context, broker.Broker, broker.AdmitRequest) ([]broker.Admission, error)
+}
+
+func (m mutant) Settle(ctx context.Context, s *broker.Settlement) (broker.SettleResult, error) {
+	if m.settle == nil {
+		return m.Broker.Settle(ctx, s)
+	}
+	return m.settle(ctx, m.Broker, s)
+}
+
+func (m mutant) Read(ctx context.Context, r broker.ReadRequest) ([]broker.Delivery, error) {
+	if m.read == nil {
+		return m.Broker.Read(ctx, r)
+	}
+	return m.read(ctx, m.Broker, r)
+}
+
+func (m mutant) Renew(ctx context.Context, o broker.Owner, ids []broker.ID) ([]broker.Holding, error) {
+	if m.renew == nil {
+		return m.Broker.Renew(ctx, o, ids)
+	}
+	return m.renew(ctx, m.Broker, o, ids)
+}
+
+func (m mutant) Admit(ctx context.Context, r broker.AdmitRequest) ([]broker.Admission, error) {
+	if m.admit == nil {
+		return m.Broker.Admit(ctx, r)
+	}
+	return m.admit(ctx, m.Broker, r)
+}
+
+// published makes a mutant of what steps publish.
+func published(change func(*broker.Step)) mutant {
+	return mutant{settle: func(ctx context.Context, b broker.Broker, s *broker.Settlement) (broker.SettleResult, error) {
+		c := *s
+		c.Steps = append([]broker.Step(nil), s.Steps...)
+		for i := range c.Steps {
+			c.Steps[i].Publish = append([]broker.Add(nil), c.Steps[i].Publish...)
+			change(&c.Steps[i])
+		}
+		return b.Settle(ctx, &c)
+	}}
+}
+
+// done is the answer to a settlement that says that all of it was written.
+func done(s *broker.Settlement) broker.SettleResult {
+	return broker.SettleResult{Steps: make([]broker.StepResult, len(s.Steps)), Waits: make([]broker.Status, len(s.Waits))}
+}
+
+// unfenced publishes what a fence had kept back.
+func unfenced(ctx context.Context, b broker.Broker, s *broker.Settlement) (broker.SettleResult, error) {
+	res, err := b.Settle(ctx, s)
+	for i := range res.Steps {
+		if res.Steps[i].Status == broker.NotOwned && len(s.Steps[i].Publish) > 0 {
+			if _, err := b.Add(ctx, s.Steps[i].Publish); err != nil {
+				return res, err
+			}
+			res.Steps[i].Status = broker.Done
+		}
+	}
+	return res, err
+}
+
+// sentAgain publishes once more after an answer was lost.
+func sentAgain(ctx context.Context, b broker.Broker, s *broker.Settlement) (broker.SettleResult, error) {
+	res, err := b.Settle(ctx, s)
+	if err != nil && broker.Transient(err) {
+		for i := range s.Steps {
+			_, _ = b.Add(ctx, s.Steps[i].Publish)
+		}
+	}
+	return res, err
+}
+
+// dropped says that a settlement was written, and writes nothing of it.
+func dropped(part func(*broker.Settlement)) mutant {
+	return mutant{settle: func(ctx context.Context, b broker.Broker, s *broker.Settlement) (broker.SettleResult, error) {
+		c := *s
+		part(&c)
+		if _, err := b.Settle(ctx, &c); err != nil {
+			return broker.SettleResult{}, err
+		}
+		return done(s), nil
+	}}
+}
+
+// acknowledgedAtOnce acknowledges what a read brings, as a reader with NOACK does.
+func acknowledgedAtOnce(ctx context.Context, b broker.Broker, r broker.ReadRequest) ([]broker.Delivery, error) {
+	ds, err := b.Read(ctx, r)
+	s := broker.Settlement{Owner: r.Owner}
+	for _, d := range ds {
+		s.Acks = append(s.Acks, d.ID)
+	}
+	if len(ds) > 0 {
+		_, _ = b.Settle(ctx, &s)
+	}
+	return ds, err
+}
+
+// backwards brings new entries in the wrong order.
+func backwards(ctx context.Context, b broker.Broker, r broker.ReadRequest) ([]broker.Delivery, error) {
+	ds, err := b.Read(ctx, r)
+	if len(ds) > 1 && ds[0].Deliveries == 0 {
+		ds[0], ds[len(ds)-1] = ds[len(ds)-1], ds[0]
+	}
+	return ds, err
+}
+
+// unrenewed says that all is held, and renews nothing.
+func unrenewed(_ context.Context, _ broker.Broker, _ broker.Owner, ids []broker.ID) ([]broker.Holding, error) {
+	return make([]broker.Holding, len(ids)), nil
+}
+
+// admitted runs everything, due or not, whatever its attempts.
+func admitted(_ context.Context, _ broker.Broker, r broker.AdmitRequest) ([]broker.Admission, error) {
+	return make([]broker.Admission, len(r.Entries)), nil
+}
+
+// mutants are the faults that the model must find, and what it must say.
+var mutants = []struct {
+	name, says string
+	mutant     mutant
+}{
+	{"a reply acknowledged without being published", "lost", published(func(s *broker.Step) { s.Publish = nil })},
+	{"a reply published twice", "published twice", published(func(s *broker.Step) { s.Publish = append(s.Publish, s.Publish...) })},
+	{"the last of several replies missing", "some of its replies are missing", published(func(s *broker.Step) {
+		if len(s.Publish) > 1 {
+			s.Publish = s.Publish[:len(s.Publish)-1]
+		}
+	})},
+	{"fields of a dead letter in another order", "is not what it was", published(func(s *broker.Step) {
+		for i := range s.Publish {
+			if p := &s.Publish[i]; p.Stream == "dead" {
+				p.Fields = append([]broker.Field(nil), p.Fields...)
+				p.Fields[0], p.Fields[1] = p.Fields[1], p.Fields[0]
+			}
+		}
+	})},
+	{"an outcome of a process that was robbed published", "published twice", mutant{settle: unfenced}},
+	{"a publication sent again after a lost answer", "published twice", mutant{settle: sentAgain}},
+	{"acknowledgements that are not written", "runs", dropped(func(s *broker.Settlement) { s.Acks = nil })},
+	{"publications that are not written", "stay pending", dropped(func(s *broker.Settlement) { s.Steps = nil })},
+	{"entries acknowledged when they are read", "lost", mutant{read: acknowledgedAtOnce}},
+	{"entries run in another order", "order:", mutant{read: backwards}},
+	{"leases that are not renewed", "holds it", mutant{renew: unrenewed}},
+	{"retries that come too early and without end", "before it is due", mutant{admit: admitted}},
+}
+
+// TestTheModelFindsEveryMutant is the test of the test: each fault of the product
+// is found in few histories.
+func TestTheModelFindsEveryMutant(t *testing.T) {
+	const patience = 500
+	for _, c := range mutants {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			plans := rapid.Custom(drawPlan)
+			for n := range patience {
+				p := plans.Example(n + 1)
+				problems, _ := play(versions[n%len(versions)], p, func(b broker.Broker) broker.Broker {
+					m := c.mutant
+					m.Broker = b
+					return m
+				})
+				if i := strings.Index(strings.Join(problems, "\n"), c.says); i >= 0 {
+					t.Logf("found in history %d: %s", n+1, problems[0])
+					return
+				}
+			}
+			t.Errorf("not found in %d histories", patience)
+		})
+	}
+}
+
+// TestTheModelFindsNothingWhereNothingIsWrong plays the same histories without a
+// mutant, and each of them twice: the second time is the same byte by byte.
+func TestTheModelFindsNothingWhereNothingIsWrong(t *testing.T) {
+	plans := rapid.Custom(drawPlan)
+	for n := range 50 {
+		p := plans.Example(n + 1)
+		problems, first := play(versions[0], p, nil)
+		if len(problems) > 0 {
+			t.Fatalf("history %d: %s\n%v", n+1, strings.Join(problems, "\n"), p)
+		}
+		if _, again := play(versions[0], p, nil); again() != first() {
+			t.Fatalf("history %d is not the same when it is played again\n%v", n+1, p)
+		}
+	}
+}
+
+// TestEveryKindOfActAndEntryComes keeps the plans honest.
+func TestEveryKindOfActAndEntryComes(t *testing.T) {
+	seen := map[string]int{}
+	plans := rapid.Custom(drawPlan)
+	for n := range 500 {
+		for _, a := range plans.Example(n + 1).acts {
+			seen[string(a.kind)]++
+			seen[string(a.fault.Kind)+" "+string(a.fault.At)]++
+			seen["network "+a.network.Op]++
+			for _, o := range a.entries {
+				seen["entry "+o.do]++
+			}
+		}
+	}
+	want := []string{string(harness.Slow) + " "}
+	for _, k := range lossy {
+		want = append(want, string(k))
+	}
+	for _, o := range doings {
+		want = append(want, "entry "+o)
+	}
+	for _, op := range operations {
+		want = append(want, "network "+op)
+	}
+	for _, at := range []harness.Point{harness.BeforeRun, harness.AfterRun, harness.BeforeAck, harness.AfterAck} {
+		want = append(want, string(harness.Crash)+" "+string(at), string(harness.Stall)+" "+string(at))
+	}
+	for _, at := range []harness.Point{harness.AtRead, harness.AtSettle} {
+		want = append(want, string(harness.LostReply)+" "+string(at))
+	}
+	for _, name := range want {
+		if seen[name] == 0 {
+			t.Errorf("%q never comes in 500 histories", name)
+		}
+	}
+	if minIdle < 3*time.Second {
+		t.Error("min_idle is shorter than what histories are made of")
+	}
+}

@@ -1,0 +1,153 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"pipeline/engine/harness"
+)
+
+// minIdle is that of every subscription that claims, in the first version.
+const minIdle = 10 * time.Second
+
+// kind is one thing that can happen.
+type kind string
+
+// The acts. Those of lossy make the server forget something.
+const (
+	publish  kind = "publish"
+	advance  kind = "advance"
+	fault    kind = "fault"
+	network  kind = "network"
+	start    kind = "start"
+	stop     kind = "stop"
+	kill     kind = "kill"
+	stall    kind = "stall"
+	jump     kind = "jump"
+	away     kind = "away"
+	restart  kind = "restart"
+	full     kind = "full"
+	room     kind = "room"
+	deletion kind = "delete"
+	trim     kind = "trim"
+	destroy  kind = "destroy"
+	remember kind = "remember"
+	failover kind = "failover"
+	flush    kind = "flush"
+)
+
+// act is one act; what its numbers mean depends on its kind.
+type act struct {
+	kind    kind
+	n       int
+	d       time.Duration
+	fault   harness.Fault
+	entries []order
+	network hitch
+}
+
+// plan is one history: the shape of the pipeline and what happens.
+type plan struct {
+	shape shape
+	acts  []act
+}
+
+// String is the plan as a failure prints it.
+func (p *plan) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%+v\n", p.shape)
+	for i := range p.acts {
+		a := &p.acts[i]
+		fmt.Fprintf(&b, "%3d %s", i, a.kind)
+		switch a.kind {
+		case publish:
+			fmt.Fprintf(&b, " %v", a.entries)
+		case fault:
+			fmt.Fprintf(&b, " %s %s in %q, number %d, for %v", a.fault.Kind, a.fault.At, a.fault.Subscription, a.fault.Nth, a.fault.For)
+		case network:
+			fmt.Fprintf(&b, " %+v", a.network)
+		case advance, away:
+			fmt.Fprintf(&b, " %v", a.d)
+		case stall, jump:
+			fmt.Fprintf(&b, " worker %d, %v", a.n, a.d)
+		case start, stop, kill, deletion, trim, destroy:
+			fmt.Fprintf(&b, " %d", a.n)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// weights are how often each act comes. Gentle histories have no lossy acts:
+// their model is the strictest.
+var (
+	gentle = []kind{
+		publish, publish, publish, publish, advance, advance, advance, advance, fault, fault, fault, fault, network, network,
+		start, stop, kill, stall, jump, away, restart, full, room,
+	}
+	lossy = append([]kind{deletion, trim, destroy, remember, remember, failover, failover, flush}, gentle...)
+)
+
+// drawPlan draws a history.
+func drawPlan(t *rapid.T) *plan {
+	p := &plan{shape: drawShape(t)}
+	kinds := gentle
+	if rapid.Bool().Draw(t, "lossy") {
+		kinds = lossy
+	}
+	p.acts = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) act { return drawAct(t, kinds) }), 2, 24).Draw(t, "acts")
+	return p
+}
+
+func drawAct(t *rapid.T, kinds []kind) act {
+	a := act{kind: rapid.SampledFrom(kinds).Draw(t, "act")}
+	switch a.kind {
+	case publish:
+		a.entries = rapid.SliceOfN(rapid.Custom(drawOrder), 1, 8).Draw(t, "entries")
+	case advance, away:
+		a.d = drawTime(t)
+	case fault:
+		a.fault = drawFault(t)
+	case network:
+		a.network = drawHitch(t)
+	case stall:
+		a.n, a.d = rapid.IntRange(0, 5).Draw(t, "worker"), drawTime(t)
+	case jump:
+		a.n = rapid.IntRange(0, 5).Draw(t, "worker")
+		// Forward only: what reckons with a clock that went back does so with the
+		// monotonic one in production.
+		a.d = drawTime(t)
+		if rapid.Bool().Draw(t, "far") {
+			a.d += 24 * time.Hour
+		}
+	case start, stop, kill, deletion, trim, destroy:
+		a.n = rapid.IntRange(0, 5).Draw(t, "n")
+	}
+	return a
+}
+
+// drawTime draws from a tenth of a second to half a minute: both sides of
+// min_idle, of a block and of a lease.
+func drawTime(t *rapid.T) time.Duration {
+	return time.Duration(rapid.IntRange(1, 3000).Draw(t, "hundredths")) * 10 * time.Millisecond
+}
+
+func drawFault(t *rapid.T) harness.Fault {
+	kinds := []harness.FaultKind{harness.Crash, harness.Crash, harness.Stall, harness.Slow, harness.LostReply, harness.LostReply}
+	f := harness.Fault{
+		Kind: rapid.SampledFrom(kinds).Draw(t, "fault"),
+		Nth:  rapid.IntRange(1, 4).Draw(t, "nth"),
+		For:  drawTime(t),
+	}
+	switch f.Kind {
+	case harness.Crash, harness.Stall:
+		points := []harness.Point{harness.BeforeRun, harness.AfterRun, harness.BeforeAck, harness.AfterAck}
+		f.At = rapid.SampledFrom(points).Draw(t, "at")
+	case harness.LostReply:
+		f.At = rapid.SampledFrom([]harness.Point{harness.AtSettle, harness.AtRead}).Draw(t, "at")
+	}
+	return f
+}
