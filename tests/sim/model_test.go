@@ -41,12 +41,6 @@ type interruption struct {
 	from, to time.Time
 }
 
-// run is a run of an entry whose outcome is not written yet.
-type run struct {
-	worker *harness.Worker
-	epoch  int
-}
-
 // lane is a key in a consumer.
 type lane struct{ consumer, key string }
 
@@ -61,7 +55,8 @@ type model struct {
 	breaks   []interruption
 	// epoch counts how often the server forgot something.
 	epoch int
-	open  map[place]run
+	// open are the workers that run an entry, or have run it and not settled it.
+	open map[place]*harness.Worker
 	// acknowledged is who acknowledged an entry last.
 	acknowledged map[place]string
 	// busy is what each lane runs, last the last new entry that it was given.
@@ -77,7 +72,7 @@ type model struct {
 func (m *model) init(s *sim) {
 	m.sim = s
 	m.acknowledged = map[place]string{}
-	m.open, m.busy, m.last = map[place]run{}, map[lane]int{}, map[lane]broker.ID{}
+	m.open, m.busy, m.last = map[place]*harness.Worker{}, map[lane]int{}, map[lane]broker.ID{}
 	m.known = map[broker.ID]known{}
 	m.delivered, m.earliest = map[place]int{}, map[place]time.Time{}
 }
@@ -226,19 +221,19 @@ func (m *model) excused(worker string, at time.Time) bool {
 func (s *sim) running(ctx context.Context, d *sandbox.Delivery, k place) (done func()) {
 	m, w := &s.model, harness.WorkerOf(ctx)
 	id, _ := broker.ParseID(d.ID)
-	if other, ok := m.open[k]; ok && other.epoch == m.epoch && other.worker.Alive() && !m.excused(other.worker.Name(), s.Now()) {
-		m.wrong("entry %v of %s runs at %s while %s holds it", id, d.Group, w.Name(), other.worker.Name())
+	if other, ok := m.open[k]; ok && m.epoch == 0 && other.Alive() && !m.excused(other.Name(), s.Now()) {
+		m.wrong("entry %v of %s runs at %s while %s holds it", id, d.Group, w.Name(), other.Name())
 	}
 	if at := m.earliest[k]; s.Now().Before(at) && m.epoch == 0 && !m.excused(w.Name(), s.Now()) {
 		m.wrong("entry %v of %s runs %v before it is due", id, d.Group, at.Sub(s.Now()))
 	}
-	m.open[k] = run{w, m.epoch}
+	m.open[k] = w
 	l := lane{w.Consumer(d.Subscription), d.Key}
 	if n, busy := m.busy[l]; busy && m.epoch == 0 {
 		m.wrong("entries %d and %d of key %s run at once at %s", n, k.n, d.Key, l.consumer)
 	}
 	m.busy[l] = k.n
-	if d.Deliveries == 0 && m.delivered[k] == 1 && m.epoch == 0 {
+	if d.Deliveries == 0 && m.delivered[k] == 1 && id == m.entries[k.n].id && m.epoch == 0 {
 		if last := m.last[l]; !last.Less(id) {
 			m.wrong("order: entry %v of key %s runs after %v at %s", id, d.Key, last, l.consumer)
 		}
@@ -248,7 +243,7 @@ func (s *sim) running(ctx context.Context, d *sandbox.Delivery, k place) (done f
 		if m.busy[l] == k.n {
 			delete(m.busy, l)
 		}
-		if ctx.Err() != nil && m.open[k].worker == w {
+		if ctx.Err() != nil && m.open[k] == w {
 			delete(m.open, k)
 		}
 	}
@@ -266,7 +261,7 @@ func (m *model) arrived(group string, ds []broker.Delivery) {
 func (m *model) settled(worker string, s *broker.Settlement, res *broker.SettleResult, asked time.Time) {
 	over := func(id broker.ID) place {
 		k := place{s.Group, m.number(id)}
-		if r, ok := m.open[k]; ok && r.worker.Name() == worker {
+		if r, ok := m.open[k]; ok && r.Name() == worker {
 			delete(m.open, k)
 		}
 		return k
