@@ -103,7 +103,7 @@ func (n *session) newSweeper(d *reader.Dispatcher) *reader.Sweeper {
 		Permit: n.permit, Restore: s.restore, Fatal: s.fail, Event: s.event,
 	}
 	w.Init()
-	w.Unclaimed = s.minIdle == 0
+	w.Leased = s.minIdle
 	if c := s.spec.Claim; c != nil {
 		w.MinIdle = c.MinIdle
 		w.Bodies = s.engine.features.Features.DeletedIDs

@@ -133,19 +133,38 @@ func TestADeadWorkerHasNoEffectWhateverItWasAbout(t *testing.T) {
 }
 
 func TestOnTheSameMachineWhatIsLeftIsTakenOverWhenTheLeaseHasRunOut(t *testing.T) {
-	b := open(t, harness.Config{Pipeline: single(nil), Handlers: map[string]sandbox.Handler{"s": harness.Func(ack)}})
-	if _, err := b.StartOn(t.Context(), "a"); err != nil {
-		t.Fatal(err)
-	}
-	b.arm(harness.Fault{Kind: harness.Crash, At: harness.BeforeAck})
-	b.publish("in", `{}`)
-	b.advance(10 * time.Second)
-	if _, err := b.StartOn(t.Context(), "a"); err != nil {
-		t.Fatal(err)
-	}
-	calls := b.Calls("s")
-	if len(calls) != 2 || calls[1].Consumer != "s-a-0.2" || calls[1].Outcome != "ack" {
-		t.Errorf("calls %+v", calls)
+	for _, c := range []struct {
+		name   string
+		claim  *spec.Claim
+		before time.Duration
+	}{
+		{"at once where nobody claims", nil, 0},
+		{"after min_idle where entries are leased", &spec.Claim{MinIdle: 30 * time.Second, Using: spec.UsingAuto}, 20 * time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := single(func(s *spec.Subscription) { s.Claim = c.claim })
+			b := open(t, harness.Config{Pipeline: p, Handlers: map[string]sandbox.Handler{"s": harness.Func(ack)}})
+			if _, err := b.StartOn(t.Context(), "a"); err != nil {
+				t.Fatal(err)
+			}
+			b.arm(harness.Fault{Kind: harness.Crash, At: harness.BeforeAck})
+			b.publish("in", `{}`)
+			b.advance(10 * time.Second)
+			if _, err := b.StartOn(t.Context(), "a"); err != nil {
+				t.Fatal(err)
+			}
+			if c.before > 0 {
+				b.advance(c.before - time.Second)
+				if calls := b.Calls("s"); len(calls) != 1 {
+					t.Fatalf("it was taken over before min_idle: %+v", calls)
+				}
+				b.advance(time.Second)
+			}
+			calls := b.Calls("s")
+			if len(calls) != 2 || calls[1].Consumer != "s-a-0.2" || calls[1].Outcome != "ack" {
+				t.Errorf("calls %+v", calls)
+			}
+		})
 	}
 }
 

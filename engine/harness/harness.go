@@ -189,8 +189,9 @@ func (h *Harness) Start(ctx context.Context) (*Worker, error) {
 }
 
 // StartOn is Start on the machine with that name, which is part of consumer
-// names. A worker on the machine of one that is gone takes over at once what
-// that one left, when its lease has run out.
+// names. A worker on the machine of one that is gone, whose lease has run out,
+// takes over what that one left: at once where nobody claims, else what has been
+// idle for min_idle.
 func (h *Harness) StartOn(ctx context.Context, machine string) (*Worker, error) {
 	return h.StartVersion(ctx, machine, h.cfg.Pipeline)
 }

@@ -52,6 +52,39 @@ func TestWhatAStalledWorkerHeldIsTakenOverAndItsOutcomeIsNotPublished(t *testing
 	}
 }
 
+// A process that stands still for longer than its lease, and for less than
+// min_idle, loses its name and goes on with what it holds under it. The next
+// holder of its slot must not take that.
+func TestAWorkerThatLostItsNameKeepsWhatItHolds(t *testing.T) {
+	calls := 0
+	p := single(func(s *spec.Subscription) { s.Claim.MinIdle = 12 * time.Second })
+	b := open(t, harness.Config{Pipeline: p, Handlers: map[string]sandbox.Handler{
+		"s": harness.Func(func(ctx context.Context, _ *sandbox.Delivery) outcome.Outcome {
+			calls++
+			if harness.Sleep(ctx, 25*time.Second) != nil { // shorter than the drain of the lost name
+				return outcome.Fail(outcome.FailCanceled, "called off")
+			}
+			return outcome.Outcome{Kind: outcome.Ack}
+		}),
+	}})
+	first, err := b.StartOn(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.publish("in", `{}`)
+	if err := first.Stall(t.Context(), 10*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	b.advance(15 * time.Second)
+	if _, err := b.StartOn(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	b.advance(2 * time.Minute)
+	if got := b.outcomes("s"); !slices.Equal(got, []string{"ack"}) || calls != 1 {
+		t.Errorf("outcomes %q of %d calls, want one ack\n%s", got, calls, b)
+	}
+}
+
 func TestAStalledWorkerStandsStillUntilItGoesOn(t *testing.T) {
 	b := replier(t, nil)
 	w := b.Workers()[0]

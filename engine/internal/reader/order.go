@@ -100,7 +100,7 @@ const maxTrailing = 300
 // renewTrailing renews what waits behind entries that were renewed alone. It is
 // for the case that this process dies, and an error is left to the lease keeper.
 func (s *Sweeper) renewTrailing(ctx context.Context) {
-	if ids := s.Keys.Trailing(maxTrailing); len(ids) > 0 && !s.Unclaimed {
+	if ids := s.Keys.Trailing(maxTrailing); len(ids) > 0 && s.Leased > 0 {
 		call, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
 		_, _ = s.Broker.Renew(call, s.Owner, ids)

@@ -55,8 +55,9 @@ type Sweeper struct {
 	MinIdle time.Duration
 	Every   time.Duration
 	Permit  *lease.Permit
-	// Unclaimed: nobody claims in the group.
-	Unclaimed bool
+	// Leased is the min_idle for which entries of the group are leased to their
+	// holders; 0 where nobody claims and nothing is renewed.
+	Leased time.Duration
 	// Bodies: the server can drop pending entries without a body.
 	Bodies bool
 	// Predecessors is the common first part of the names of earlier holders of
@@ -180,7 +181,7 @@ func (s *Sweeper) try(ctx context.Context, sweep func(context.Context) error) bo
 // consumer without arriving: a server may serve a read whose connection is dead
 // already. Where somebody claims, a claim finds them.
 func (s *Sweeper) lookAgain() {
-	if s.Unclaimed {
+	if s.Leased == 0 {
 		s.Dispatch.Orphaned()
 	}
 }
@@ -231,8 +232,10 @@ func (s *Sweeper) take(ctx context.Context, from string, ids []broker.ID) error 
 	return s.Dispatch.Sweep(ctx, taken.Deliveries)
 }
 
-// inherit takes over what earlier holders of the slot left pending. They are
-// gone: whoever holds the slot's lease is its only holder.
+// inherit takes over what earlier holders of the slot left pending. Where entries
+// are leased, only those whose lease ran out or was given up: an earlier holder
+// that stood still lost the slot, but may be back, to finish and renew under its
+// old name what it holds.
 func (s *Sweeper) inherit(ctx context.Context) error {
 	consumers, err := s.Broker.ConsumerInfos(ctx, s.Owner.Stream, s.Owner.Group)
 	if err != nil {
@@ -242,12 +245,13 @@ func (s *Sweeper) inherit(ctx context.Context) error {
 		if c.Name == s.Owner.Consumer || !strings.HasPrefix(c.Name, s.Predecessors) {
 			continue
 		}
-		if err := s.sweep(ctx, c.Name, nil); err != nil {
+		n, err := s.sweep(ctx, c.Name, s.leased)
+		if err != nil {
 			return err
 		}
-		if c.Pending > 0 {
+		if n > 0 {
 			s.Event(observe.Event{
-				Name: observe.EventTakenOver, Level: sandbox.Info, Count: int(c.Pending),
+				Name: observe.EventTakenOver, Level: sandbox.Info, Count: n,
 				Message: "took over what " + c.Name + " left pending",
 			})
 		}
@@ -260,42 +264,50 @@ func (s *Sweeper) inherit(ctx context.Context) error {
 	return nil
 }
 
+// leased reports whether an entry may still be held by who it is pending under.
+func (s *Sweeper) leased(p *broker.Pending) bool {
+	return s.Leased > 0 && (p.Idle < s.Leased || !s.Permit.Allows())
+}
+
 // Own brings in entries that are pending here without being held or parked:
 // those of a read whose answer was lost. It must not run beside a read of the
 // same consumer.
 func (s *Sweeper) Own(ctx context.Context) error {
-	return s.sweep(ctx, s.Owner.Consumer, func(id broker.ID) bool {
-		return s.Held.Contains(id) || s.Parked.Contains(id)
+	_, err := s.sweep(ctx, s.Owner.Consumer, func(p *broker.Pending) bool {
+		return s.Held.Contains(p.ID) || s.Parked.Contains(p.ID)
 	})
+	return err
 }
 
-// sweep takes all that is pending under a consumer, but for what skip names.
-func (s *Sweeper) sweep(ctx context.Context, consumer string, skip func(broker.ID) bool) error {
+// sweep takes all that is pending under a consumer, but for what skip names, and
+// returns how many it asked for.
+func (s *Sweeper) sweep(ctx context.Context, consumer string, skip func(*broker.Pending) bool) (count int, err error) {
 	for after := (broker.ID{}); ; {
 		if s.Keys.Full() {
-			return errFull
+			return count, errFull
 		}
 		n, err := s.free(ctx)
 		if err != nil {
-			return err
+			return count, err
 		}
 		pending, err := s.Broker.Pending(ctx, s.Owner.Stream, s.Owner.Group, consumer, after, n)
 		if err != nil || len(pending) == 0 {
-			return err
+			return count, err
 		}
 		var ids []broker.ID
-		for _, p := range pending {
-			after = p.ID
-			if skip == nil || !skip(p.ID) {
-				ids = append(ids, p.ID)
+		for i := range pending {
+			after = pending[i].ID
+			if !skip(&pending[i]) {
+				ids = append(ids, after)
 			}
 		}
 		if len(ids) == 0 {
 			continue
 		}
 		if err := s.take(ctx, consumer, ids); err != nil {
-			return err
+			return count, err
 		}
+		count += len(ids)
 	}
 }
 
