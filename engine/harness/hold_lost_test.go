@@ -74,7 +74,8 @@ func TestAfterACrashTheNextProcessKeepsTheOrder(t *testing.T) {
 
 // TestTheNextHolderOfTheNameKeepsTheOrder: where nobody claims, and after a
 // drain, the next process on the machine takes over what is left before it reads
-// anything new.
+// anything new. Where others claim, what a killed process held comes back by
+// min_idle, after what is new: that process could be alive and stand still.
 func TestTheNextHolderOfTheNameKeepsTheOrder(t *testing.T) {
 	for name, change := range map[string]func(*spec.Subscription){"claims": holds, "nobody claims": unclaimed} {
 		for _, killed := range []bool{false, true} {
@@ -98,6 +99,10 @@ func TestTheNextHolderOfTheNameKeepsTheOrder(t *testing.T) {
 				begun := "b1:ack@0"
 				if killed {
 					begun = "b1:ack@10"
+				}
+				if killed && name == "claims" {
+					b.done("a1:retry@0 a4:ack@10 b1:ack@10 a1:ack@120 a2:ack@120 a3:ack@120")
+					return
 				}
 				b.done("a1:retry@0 " + begun + " a1:ack@120 a2:ack@120 a3:ack@120 a4:ack@120")
 			})
