@@ -14,6 +14,7 @@ import (
 // stream. It is not safe for concurrent use.
 type Entries struct {
 	encoders map[*spec.Stream]*codec.Encoder
+	decoders map[*spec.Stream]*codec.Decoder
 	// strict refuses what the stream's readers would have to set aside; without
 	// it such a body is written as it is, for a reader to find.
 	strict bool
@@ -23,13 +24,19 @@ type Entries struct {
 // fit their stream: for publishing. Without it they become entries all the
 // same: for showing what a pipeline does with them.
 func NewEntries(p *spec.Pipeline, strict bool) (*Entries, error) {
-	e := &Entries{encoders: map[*spec.Stream]*codec.Encoder{}, strict: strict}
+	e := &Entries{
+		encoders: map[*spec.Stream]*codec.Encoder{}, decoders: map[*spec.Stream]*codec.Decoder{}, strict: strict,
+	}
 	for _, s := range p.Streams {
 		encoder, err := codec.NewEncoder(s)
 		if err != nil {
 			return nil, err
 		}
-		e.encoders[s] = encoder
+		decoder, err := codec.NewDecoder(s)
+		if err != nil {
+			return nil, err
+		}
+		e.encoders[s], e.decoders[s] = encoder, decoder
 	}
 	return e, nil
 }
@@ -37,6 +44,9 @@ func NewEntries(p *spec.Pipeline, strict bool) (*Entries, error) {
 // Fields are the fields of the entry for rec. An error says why the body cannot
 // stand in its stream.
 func (e *Entries) Fields(rec *input.Record) ([]broker.Field, error) {
+	if rec.Fields != nil {
+		return rec.Fields, e.fits(rec)
+	}
 	encoder := e.encoders[rec.Stream]
 	m := codec.Message{Body: &rec.Body, Key: rec.Key, HasKey: rec.HasKey, Headers: rec.Headers}
 	if !m.HasKey && rec.Stream.Key != nil {
@@ -54,6 +64,16 @@ func (e *Entries) Fields(rec *input.Record) ([]broker.Field, error) {
 		return fields, cause(err)
 	}
 	return asIs(rec, &m)
+}
+
+// fits says why whole fields do not fit their stream, where that matters.
+func (e *Entries) fits(rec *input.Record) error {
+	if !e.strict {
+		return nil
+	}
+	var body codec.Body
+	var arena value.Arena
+	return e.decoders[rec.Stream].Decode(rec.Fields, &arena, &body)
 }
 
 // asIs writes a body without comparing it with the stream's type.

@@ -154,6 +154,34 @@ var codeDocs = map[diag.Code]codeDoc{
 		nil, "A signal stopped the tests before all were run; the exit code is 128 and the signal's number. What was run is told.",
 		"Run them again.",
 	},
+	codeLetterNotFound: {
+		[]int{exitFailed}, "No dead letter of the pipeline has the id, and none is of an entry with it.",
+		"`pipeline dlq list` shows the letters there are; somebody may have replayed or dropped it.",
+	},
+	codeLettersLeft: {
+		[]int{exitFailed}, "Some letters of the selection could not be replayed or dropped, each for a reason that was told. They are where they were.",
+		"Read the lines above; `pipeline dlq show` tells more about each. The others were done.",
+	},
+	codeSelection: {
+		[]int{exitUsage}, "The file in --selection is no selection, is cut off or changed, or was made for another command or pipeline. Nothing was done.",
+		"Make a new one: the command without --selection and --yes writes it and prints its path.",
+	},
+	codeGroupAbsent: {
+		[]int{exitServer}, "The group that buried the letters does not exist on the server. Created later, it may begin behind what is replayed and never read it.",
+		"Run `pipeline apply`, or start the pipeline once, and replay then.",
+	},
+	codeGroupUnread: {
+		nil, "No enabled subscription reads for the group that replayed entries are for, or the login may not see who reads the stream.",
+		"Enable a subscription of the group; what is replayed waits in the stream until then. Give the login +xinfo|groups to see the readers.",
+	},
+	codeSensitive: {
+		[]int{exitUsage}, "The letters to export are of a stream that declares sensitive fields, and an export masks nothing.",
+		"Add --show-sensitive where the file may hold them, and delete it when it has served.",
+	},
+	codePendingNotFound: {
+		[]int{exitFailed}, "No group of the pipeline has an entry of this id pending: it was settled, never delivered, or is somewhere else.",
+		"`pipeline pending list` shows what is pending; `pipeline dlq show` looks among the dead letters.",
+	},
 	plan.CodeUnexpected: {
 		[]int{exitServer}, "The server, or what answers in its place, gave an answer that no server should.",
 		"The message has its words; check that the address is that of a Redis server.",

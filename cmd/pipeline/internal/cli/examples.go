@@ -29,6 +29,22 @@ var exampleLines = map[string]string{
 	"pipeline pending": "  pipeline pending list examples/payments.hcl",
 	"pipeline pending list": "  pipeline pending list examples/payments.hcl\n" +
 		"  pipeline pending list examples/payments.hcl --group ledger --limit 10 --json",
+	"pipeline dlq": "  pipeline dlq list examples/payments.hcl\n" +
+		"  pipeline dlq stats examples/payments.hcl ledger --since 24h",
+	"pipeline dlq list": "  pipeline dlq list examples/payments.hcl --newest --limit 20\n" +
+		"  pipeline dlq list examples/payments.hcl ledger --reason failed --error 'no such account' --since 24h\n" +
+		"  pipeline dlq list examples/payments.hcl --count --json | jq .matched",
+	"pipeline dlq show": "  pipeline dlq show examples/payments.hcl 1700000000000-0",
+	"pipeline dlq stats": "  pipeline dlq stats examples/payments.hcl\n" +
+		"  pipeline dlq stats examples/payments.hcl payments.dead --reason failed --top 3 --json",
+	"pipeline dlq replay": "  pipeline dlq replay examples/payments.hcl ledger --reason failed --since 24h\n" +
+		"  pipeline dlq replay examples/payments.hcl --id 1700000000000-0 --yes\n" +
+		"  pipeline dlq replay examples/payments.hcl --selection chosen.jsonl --yes --rate 100",
+	"pipeline dlq drop": "  pipeline dlq drop examples/payments.hcl fraud --reason invalid --until 30d\n" +
+		"  pipeline dlq drop examples/payments.hcl --selection chosen.jsonl --yes",
+	"pipeline dlq export": "  pipeline dlq export examples/payments.hcl --output letters.jsonl\n" +
+		"  pipeline dlq export examples/payments.hcl --id 1700000000000-0 |\n" +
+		"    pipeline dry-run examples/payments.hcl --input -",
 	"pipeline plan":    "  pipeline plan examples/payments.hcl",
 	"pipeline apply":   "  pipeline plan examples/payments.hcl && pipeline apply examples/payments.hcl",
 	"pipeline explain": "  pipeline explain missing_argument\n  pipeline explain | less",

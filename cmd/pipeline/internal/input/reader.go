@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"pipeline/engine/broker"
 	"pipeline/engine/outcome"
 	"pipeline/engine/spec"
 	"pipeline/engine/value"
@@ -26,6 +27,9 @@ type Record struct {
 	HasKey bool
 	// Headers are those of the envelope, in its order.
 	Headers []outcome.Header
+	// Fields are those of the whole entry, where the envelope gives them in place
+	// of a body: nil, or at least one. Nobody else's memory is in them.
+	Fields []broker.Field
 }
 
 // LineError is a line that cannot be used.
@@ -107,10 +111,12 @@ func (r *Reader) bad(format string, args ...any) *LineError {
 	return &LineError{Line: r.lines.number, Problem: fmt.Sprintf(format, args...)}
 }
 
-// members are what an envelope may hold.
-var members = []string{"stream", "entry", "key", "headers"}
+// members are what an envelope may hold. What dlq export says about a dead letter
+// is passed over.
+var members = []string{"stream", "entry", "key", "headers", "fields", "dead_letter"}
 
-// envelope reads {"stream":…,"entry":…,"key":…,"headers":…}.
+// envelope reads {"stream":…,"entry":…,"key":…,"headers":…}, or one with fields in
+// place of all but the stream.
 func (r *Reader) envelope(rec *Record, v *value.Value) error {
 	if v.Kind() != value.Object {
 		return r.bad("the line is %s, not an envelope {\"stream\":…,\"entry\":…}; to read bodies, name their stream on the command line", kind(v))
@@ -131,8 +137,11 @@ func (r *Reader) envelope(rec *Record, v *value.Value) error {
 			}
 		case "headers":
 			err = r.headers(rec, m)
+		case "fields":
+			err = r.fields(rec, m)
+		case "dead_letter":
 		default:
-			bad := r.bad("an envelope has no member %s; it has stream, entry, key and headers", value.Quote(m.Name()))
+			bad := r.bad("an envelope has no member %s; it has stream, entry, key and headers, or stream and fields", value.Quote(m.Name()))
 			bad.Suggestion = diag.Nearest(m.Name(), members)
 			err = bad
 		}
@@ -143,7 +152,9 @@ func (r *Reader) envelope(rec *Record, v *value.Value) error {
 	switch {
 	case rec.Stream == nil:
 		return r.bad("the envelope does not name its stream")
-	case !hasEntry:
+	case rec.Fields != nil && (hasEntry || rec.HasKey || len(rec.Headers) > 0):
+		return r.bad("the envelope has fields, which are the whole entry, and entry, key or headers beside them")
+	case !hasEntry && rec.Fields == nil:
 		return r.bad("the envelope has no entry")
 	}
 	return nil

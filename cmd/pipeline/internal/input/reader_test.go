@@ -43,6 +43,9 @@ func readAll(t *testing.T, r *input.Reader) []string {
 				t.Fatal(err)
 			}
 			got = append(got, fmt.Sprintf("%d %s %s key=%q,%v headers=%v", rec.Line, rec.Stream.Label, body, rec.Key, rec.HasKey, rec.Headers))
+			if rec.Fields != nil {
+				got[len(got)-1] += fmt.Sprintf(" fields=%v", rec.Fields)
+			}
 		}
 	}
 }
@@ -66,13 +69,28 @@ func TestEnvelopes(t *testing.T) {
 		"no entry":        {`{"stream":"payments"}`, `1 bad: the envelope has no entry []`},
 		"unknown stream":  {`{"stream":"paymnts","entry":1}`, `1 bad: the pipeline has no stream "paymnts" [payments]`},
 		"stream a number": {`{"stream":1,"entry":1}`, `1 bad: stream is a number, not a string []`},
-		"unknown member":  {`{"stream":"payments","entrie":1}`, `1 bad: an envelope has no member "entrie"; it has stream, entry, key and headers [entry]`},
-		"key a number":    {`{"stream":"payments","entry":1,"key":7}`, `1 bad: key is a number, not a string []`},
-		"headers a list":  {`{"stream":"payments","entry":1,"headers":[]}`, `1 bad: headers is an array, not an object of strings []`},
-		"header a bool":   {`{"stream":"payments","entry":1,"headers":{"x":true}}`, `1 bad: header "x" is a bool, not a string []`},
-		"twice":           {`{"stream":"payments","entry":1,"entry":2}`, `1 bad: not JSON: expected each member name once, found "entry" again []`},
-		"broken":          {`{"stream":"payments","entry":}`, `1 bad: not JSON: expected a JSON value, found '}' []`},
-		"not utf8":        {"\"\xff\"", `1 bad: not JSON: expected UTF-8, found the byte 0xFF, which is not UTF-8 []`},
+		"unknown member":  {`{"stream":"payments","entrie":1}`, `1 bad: an envelope has no member "entrie"; it has stream, entry, key and headers, or stream and fields [entry]`},
+		"fields": {
+			`{"stream":"payments","fields":[["_payload","{\"id\":1}"],["h:x",{"base64":"AP8="}],["",""],["a","1"],["a","2"]]}`,
+			"1 payments null key=\"\",false headers=[] fields=[{_payload {\"id\":1}} {h:x \x00\xff} { } {a 1} {a 2}]",
+		},
+		"fields of a letter": {`{"dead_letter":{"id":"1-0"},"fields":[["a","1"]],"stream":"payments"}`, `1 payments null key="",false headers=[] fields=[{a 1}]`},
+		"no field":           {`{"stream":"payments","fields":[]}`, `1 bad: fields is empty; an entry needs at least one field []`},
+		"fields no list":     {`{"stream":"payments","fields":{}}`, `1 bad: fields is an object, not an array of [name, value] []`},
+		"half a field":       {`{"stream":"payments","fields":[["a"]]}`, `1 bad: field 1 is no pair [name, value] []`},
+		"field of a number":  {`{"stream":"payments","fields":[["a",1]]}`, `1 bad: a field's name or value is a string or {"base64":"…"}, here is a number []`},
+		"field of more":      {`{"stream":"payments","fields":[["a",{"base64":"","x":1}]]}`, `1 bad: a field's name or value is a string or {"base64":"…"}, here is an object []`},
+		"no base64":          {`{"stream":"payments","fields":[["a",{"base64":"%"}]]}`, `1 bad: a field's base64 cannot be decoded: illegal base64 data at input byte 0 []`},
+		"fields and entry": {
+			`{"stream":"payments","fields":[["a","1"]],"entry":1}`,
+			`1 bad: the envelope has fields, which are the whole entry, and entry, key or headers beside them []`,
+		},
+		"key a number":   {`{"stream":"payments","entry":1,"key":7}`, `1 bad: key is a number, not a string []`},
+		"headers a list": {`{"stream":"payments","entry":1,"headers":[]}`, `1 bad: headers is an array, not an object of strings []`},
+		"header a bool":  {`{"stream":"payments","entry":1,"headers":{"x":true}}`, `1 bad: header "x" is a bool, not a string []`},
+		"twice":          {`{"stream":"payments","entry":1,"entry":2}`, `1 bad: not JSON: expected each member name once, found "entry" again []`},
+		"broken":         {`{"stream":"payments","entry":}`, `1 bad: not JSON: expected a JSON value, found '}' []`},
+		"not utf8":       {"\"\xff\"", `1 bad: not JSON: expected UTF-8, found the byte 0xFF, which is not UTF-8 []`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

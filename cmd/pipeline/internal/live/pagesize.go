@@ -12,14 +12,15 @@ const (
 	firstPage = 16
 )
 
-// pageSize is how many entries the next page asks for.
-type pageSize struct{ count int }
+// PageSize is how many entries the next page of a range asks for.
+type PageSize struct{ Count int }
 
-func newPageSize() pageSize { return pageSize{firstPage} }
+// NewPageSize is the size of the first page.
+func NewPageSize() PageSize { return PageSize{firstPage} }
 
-// after chooses the size of the page after the given one: as many entries as fit
+// After chooses the size of the page after the given one: as many entries as fit
 // were all like its largest one, and never more than twice as many as before.
-func (s *pageSize) after(entries []broker.Entry) {
+func (s *PageSize) After(entries []broker.Entry) {
 	largest := 1
 	for i := range entries {
 		n := 0
@@ -28,5 +29,5 @@ func (s *pageSize) after(entries []broker.Entry) {
 		}
 		largest = max(largest, n)
 	}
-	s.count = max(1, min(2*s.count, pageEntries, pageBytes/largest))
+	s.Count = max(1, min(2*s.Count, pageEntries, pageBytes/largest))
 }

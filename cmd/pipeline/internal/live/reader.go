@@ -208,13 +208,13 @@ func (r *Reader) fields(e *broker.Entry) []broker.Field {
 // fetch reads pages until the end of the range. Each begins after the last id of
 // the one before: what is trimmed meanwhile is passed over.
 func (r *Reader) fetch(ctx context.Context, stream string, from, to broker.ID, pages chan<- page) {
-	size := newPageSize()
+	size := NewPageSize()
 	left := int64(-1)
 	if r.options.Count > 0 && r.options.Sample.all() {
 		left = r.options.Count
 	}
 	for {
-		count := size.count
+		count := size.Count
 		if left >= 0 {
 			count = int(min(int64(count), left))
 		}
@@ -235,6 +235,6 @@ func (r *Reader) fetch(ctx context.Context, stream string, from, to broker.ID, p
 			return
 		}
 		from = last.Next()
-		size.after(entries)
+		size.After(entries)
 	}
 }

@@ -12,7 +12,7 @@ type Progress struct {
 	Total   int64
 	Elapsed time.Duration
 	// About is roughly how many entries there will be; 0 when it is not known.
-	// Then Bytes and Total are shown. At is the time of the last one.
+	// Then Bytes and Total are shown. At is the time of the last one, or zero.
 	About int64
 	At    time.Time
 }
@@ -25,7 +25,10 @@ func (v *View) Progress(p Progress) {
 	}
 	text := p.What + " " + count(p.Entries, "entry", "entries")
 	if p.About > 0 {
-		text += " of about " + number(p.About) + ", " + number(min(100, p.Entries*100/p.About)) + " %, at " + p.At.UTC().Format(time.RFC3339)
+		text += " of about " + number(p.About) + ", " + number(min(100, p.Entries*100/p.About)) + " %"
+		if !p.At.IsZero() {
+			text += ", at " + p.At.UTC().Format(time.RFC3339)
+		}
 	} else if p.Total > 0 {
 		text += ", " + number(min(100, p.Bytes*100/p.Total)) + " % of " + size(p.Total)
 	} else {

@@ -12,6 +12,11 @@ type table struct {
 	// right aligns a column to the right.
 	right map[int]bool
 	rows  [][]cell
+	// floor are the least widths of columns, which grow with what is printed; nil
+	// where the table is printed in one.
+	floor []int
+	// headless leaves the head out.
+	headless bool
 }
 
 func (t *table) row(cells ...cell) { t.rows = append(t.rows, cells) }
@@ -23,7 +28,9 @@ const gap = 2
 // unless that is 0; a column with no text in any row is left out.
 func (t *table) append(dst []byte, p paint, width int) []byte {
 	widths := t.widths()
-	dst = t.line(dst, p, width, widths, func(i int) cell { return cell{t.head[i], dim} })
+	if !t.headless {
+		dst = t.line(dst, p, width, widths, func(i int) cell { return cell{t.head[i], dim} })
+	}
 	for _, row := range t.rows {
 		dst = t.line(dst, p, width, widths, func(i int) cell { return row[i] })
 	}
@@ -43,6 +50,10 @@ func (t *table) widths() []int {
 		if w > 0 {
 			widths[i] = max(w, columns(t.head[i]))
 		}
+	}
+	for i := range t.floor {
+		widths[i] = max(widths[i], t.floor[i])
+		t.floor[i] = widths[i]
 	}
 	return widths
 }
