@@ -88,7 +88,7 @@ func TestCompletion(t *testing.T) {
 		"a folder":              {[]string{"man", "--dir", ""}, nil, dirsOnly},
 		"nothing for version":   {[]string{"version", ""}, nil, noFiles},
 		"a command":             {[]string{"publ"}, []string{"publish"}, noFiles},
-		"a command to explain":  {[]string{"help", "pending", ""}, []string{"list"}, noFiles},
+		"a command to explain":  {[]string{"help", "pending", ""}, []string{"list", "show"}, noFiles},
 		"in an invalid file":    {[]string{"publish", broken, "--to", ""}, []string{"in", "out"}, noFiles},
 		"where there is none":   {[]string{"publish", filepath.Join(dir, "nowhere.hcl"), "--to", ""}, nil, noFiles},
 		"in what is no file":    {[]string{"publish", os.DevNull, "--to", ""}, nil, noFiles},

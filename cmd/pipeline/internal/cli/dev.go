@@ -222,15 +222,16 @@ func (d *devRun) waiting(out *view.Live) ([]view.Waiting, error) {
 		if len(g.Subscriptions) == 0 {
 			continue
 		}
-		listed, err := listPending(context.Background(), d.broker, g, maxWaiting, now)
+		var first *view.PendingEntry
+		look := pendingWalk{broker: d.broker, limit: maxWaiting, now: now, each: func(e view.PendingEntry) { first = firstDue(first, e) }}
+		listed, err := look.group(context.Background(), g)
 		if err != nil {
 			return nil, err
 		}
-		if len(listed.Shown) == 0 {
+		if first == nil {
 			continue
 		}
 		w := view.Waiting{Group: g.Label, Stream: g.Stream.Name, Entries: listed.Total}
-		first := firstDue(listed.Shown)
 		w.Until, w.In, w.Why = first.Due, first.In, first.Error
 		if w.Why == "" {
 			w.Why = out.Why(g, first.ID)
@@ -246,12 +247,9 @@ const maxWaiting = 100_000
 
 // firstDue is the entry that comes back first; those that nothing brings back
 // come last.
-func firstDue(entries []view.PendingEntry) view.PendingEntry {
-	first := entries[0]
-	for _, e := range entries[1:] {
-		if !e.Due.IsZero() && (first.Due.IsZero() || e.Due.Before(first.Due)) {
-			first = e
-		}
+func firstDue(first *view.PendingEntry, e view.PendingEntry) *view.PendingEntry {
+	if first == nil || !e.Due.IsZero() && (first.Due.IsZero() || e.Due.Before(first.Due)) {
+		return &e
 	}
 	return first
 }

@@ -184,18 +184,18 @@ func (a *app) until(cmd *cobra.Command) (context.Context, func()) {
 // commandLine is a command to go on with, as a shell takes it. The values of
 // variables are left out: they may be secrets.
 func (a *app) commandLine(command string, words ...string) string {
-	out := "pipeline " + command
+	out := []string{"pipeline", command}
 	for _, w := range words {
-		out += " " + shellWord(w)
+		out = append(out, shellWord(w))
 	}
 	for _, v := range a.vars {
 		name, _, _ := strings.Cut(v, "=")
-		out += " --var " + shellWord(name) + "=…"
+		out = append(out, "--var", shellWord(name)+"=…")
 	}
 	for _, f := range a.varFiles {
-		out += " --var-file " + shellWord(f)
+		out = append(out, "--var-file", shellWord(f))
 	}
-	return out
+	return strings.Join(out, " ")
 }
 
 // shellWord is a word as a shell takes it.

@@ -115,7 +115,7 @@ func (a *app) dlqAct(cmd *cobra.Command, args []string, action deadletters.Actio
 	var leftOut deadletters.Counts
 	path := flags.selection
 	if !frozen {
-		n := int64(0)
+		var n int64
 		if path, n, leftOut, err = r.freeze(filter, given); err != nil {
 			return err
 		}

@@ -29,6 +29,7 @@ var exampleLines = map[string]string{
 	"pipeline pending": "  pipeline pending list examples/payments.hcl",
 	"pipeline pending list": "  pipeline pending list examples/payments.hcl\n" +
 		"  pipeline pending list examples/payments.hcl --group ledger --limit 10 --json",
+	"pipeline pending show": "  pipeline pending show examples/payments.hcl 1700000000000-0",
 	"pipeline dlq": "  pipeline dlq list examples/payments.hcl\n" +
 		"  pipeline dlq stats examples/payments.hcl ledger --since 24h",
 	"pipeline dlq list": "  pipeline dlq list examples/payments.hcl --newest --limit 20\n" +

@@ -7,6 +7,13 @@ import (
 	"pipeline/engine/broker"
 )
 
+// Fetch brings entries of a stream by their ids, which rise: found is called for
+// each in turn, with its entry or nil for one that is gone. An error of found ends
+// it.
+func Fetch(ctx context.Context, b broker.Broker, stream string, ids []broker.ID, found func(at int, e *broker.Entry) error) error {
+	return newFetcher(b, stream).fetch(ctx, ids, found)
+}
+
 // fetcher brings entries by their ids. Where most entries of a range are
 // wanted it reads ranges, and where few are it asks for each: it doubles and
 // halves how many it asks for by how many of them were of use.

@@ -26,6 +26,15 @@ func newLetter(s *Source, e broker.Entry) Letter {
 	return l
 }
 
+// Waiting is an entry that is pending in a group, as a letter that the group would
+// make of it, for showing it in the same way.
+func Waiting(g *spec.Group, e broker.Entry) Letter {
+	return Letter{
+		Source: &Source{Stream: g.DeadLetter, Groups: []*spec.Group{g}}, Entry: e, Known: true,
+		Facts: codec.DeadLetter{Stream: g.Stream.Name, Group: g.Name, ID: e.ID.String()},
+	}
+}
+
 // Original are the fields of the entry as they were, without what dead letters
 // and retries add.
 func (l *Letter) Original() []broker.Field { return codec.Replay(l.Fields) }

@@ -265,28 +265,12 @@ func textJSON(s string) any {
 }
 
 func (l *Letters) oneJSON(d *deadletters.Letter, o *opened, next []NextStep) any {
-	stream := d.Stream()
-	if stream == nil {
-		stream = d.Source.Stream
-	}
-	out := struct {
+	return struct {
 		letterJSON
 		Fields  [][2]any   `json:"fields"`
 		Codec   string     `json:"codec"`
 		Body    any        `json:"body"`
 		Problem string     `json:"problem"`
 		Next    []NextStep `json:"next"`
-	}{letterJSON: newLetterJSON(d, o.hide), Fields: [][2]any{}, Codec: string(o.codec), Problem: o.hide.text(o.problem), Next: next}
-	for _, f := range d.Fields {
-		shown := o.shownField(f, f.Name == stream.Body)
-		out.Fields = append(out.Fields, [2]any{textJSON(shown.Name), textJSON(shown.Value)})
-	}
-	text := o.bodyText()
-	isJSON := !o.unreadable && o.codec != spec.CodecText && o.codec != spec.CodecBytes
-	if isJSON && json.Valid([]byte(text)) {
-		out.Body = json.RawMessage(text)
-	} else if text != "" {
-		out.Body = textJSON(text)
-	}
-	return out
+	}{newLetterJSON(d, o.hide), l.fieldsJSON(d, o), string(o.codec), openedJSON(o), o.hide.text(o.problem), next}
 }

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -98,25 +99,23 @@ func (l *Letters) open(d *deadletters.Letter) *opened {
 	return o
 }
 
-// decoder is that of a stream, or one that takes any body of its codec.
-func (l *Letters) decoder(s *spec.Stream, any bool) *codec.Decoder {
-	key := s
-	if any {
-		loose := *s
-		loose.Entry, loose.MaxEntrySize = nil, 1<<40
-		decoder, err := codec.NewDecoder(&loose)
-		if err == nil {
-			return decoder
-		}
+// decoder is that of a stream, or a loose one that takes any body of its codec.
+func (l *Letters) decoder(s *spec.Stream, loose bool) *codec.Decoder {
+	if loose {
+		untyped := *s
+		untyped.Entry, untyped.MaxEntrySize = nil, math.MaxInt64
+		s = &untyped
+	} else if known := l.decoders[s]; known != nil {
+		return known
 	}
-	if l.decoders[key] == nil {
-		decoder, err := codec.NewDecoder(s)
-		if err != nil { // no pipeline file can declare such a stream
-			decoder, _ = codec.NewDecoder(&spec.Stream{Codec: spec.CodecBytes})
-		}
-		l.decoders[key] = decoder
+	decoder, err := codec.NewDecoder(s)
+	if err != nil { // no pipeline file can declare such a stream
+		decoder, _ = codec.NewDecoder(&spec.Stream{Codec: spec.CodecBytes})
 	}
-	return l.decoders[key]
+	if !loose {
+		l.decoders[s] = decoder
+	}
+	return decoder
 }
 
 // scrubbed opens a letter only where something of it has to be hidden.
@@ -126,6 +125,15 @@ func (l *Letters) scrubbed(d *deadletters.Letter) secrets {
 	}
 	return l.open(d).hide
 }
+
+// Masks reports whether something of the entries of a stream is masked.
+func (l *Letters) Masks(s *spec.Stream) bool { return !l.show && len(s.Sensitive) > 0 }
+
+// Masked stands for what is not shown.
+const Masked = masked
+
+// Scrub is a text about a letter as it may be shown.
+func (l *Letters) Scrub(d *deadletters.Letter, text string) string { return l.scrubbed(d).text(text) }
 
 // Error is a letter's error as it may be shown.
 func (l *Letters) Error(d *deadletters.Letter) string { return l.scrubbed(d).text(d.Facts.Error) }

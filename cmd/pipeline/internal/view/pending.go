@@ -27,38 +27,68 @@ type PendingGroup struct {
 	Total int64
 	// Missing says that the server has no such group yet.
 	Missing bool
-	Shown   []PendingEntry
+	Shown   int64
+	// After is the last entry shown, where more follow; zero at the end.
+	After broker.ID
 }
 
-// Pending prints what waits in each group.
-func (v *View) Pending(groups []PendingGroup) {
-	if v.o.JSON {
-		for _, g := range groups {
-			v.pendingJSON(g)
-		}
+// PendingList prints what waits in groups, entry by entry.
+type PendingList struct {
+	v      *View
+	tab    *pages
+	groups []PendingGroup
+}
+
+// PendingList begins a list.
+func (v *View) PendingList() *PendingList {
+	head := []string{"group", "id", "consumer", "deliveries", "idle", "due", "attempts", "last error"}
+	return &PendingList{v: v, tab: v.pages(map[int]bool{3: true, 4: true, 6: true}, head...)}
+}
+
+// Row prints an entry.
+func (l *PendingList) Row(e PendingEntry) {
+	if l.v.o.JSON {
+		l.v.write(append(appendPending(nil, &e), '}', '\n'))
 		return
 	}
-	tab := &table{
-		head:  []string{"group", "id", "consumer", "deliveries", "idle", "due", "attempts", "last error"},
-		right: map[int]bool{3: true, 4: true, 6: true},
+	l.tab.row(
+		cell{e.Group, plain}, cell{e.ID.String(), dim}, cell{e.Consumer, plain},
+		cell{number(e.Deliveries), plain}, cell{Duration(e.Idle), plain}, dueCell(e),
+		cell{number(e.Attempts), plain}, cell{e.Error, yellow},
+	)
+}
+
+// Group prints a group after its entries: in text behind those of all groups.
+func (l *PendingList) Group(g PendingGroup) {
+	if !l.v.o.JSON {
+		l.groups = append(l.groups, g)
+		return
 	}
-	for _, g := range groups {
-		for _, e := range g.Shown {
-			tab.row(
-				cell{g.Group, plain}, cell{e.ID.String(), dim}, cell{e.Consumer, plain},
-				cell{number(e.Deliveries), plain}, cell{Duration(e.Idle), plain}, dueCell(e),
-				cell{number(e.Attempts), plain}, cell{e.Error, yellow},
-			)
-		}
+	after := ""
+	if !g.After.IsZero() {
+		after = g.After.String()
 	}
+	l.v.event(struct {
+		Event   string `json:"event"`
+		Group   string `json:"group"`
+		Stream  string `json:"stream"`
+		Exists  bool   `json:"exists"`
+		Pending int64  `json:"pending"`
+		Shown   int64  `json:"shown"`
+		After   string `json:"after"`
+	}{"group", g.Group, g.Stream, !g.Missing, g.Total, g.Shown, after})
+}
+
+// End prints what is left to be printed.
+func (l *PendingList) End() {
 	var b []byte
-	if len(tab.rows) > 0 {
-		b = append(tab.append(b, paint(v.o.Color), v.o.Width), '\n')
+	if l.tab.end() {
+		b = append(b, '\n')
 	}
-	for _, g := range groups {
+	for _, g := range l.groups {
 		b = append(append(b, pendingText(g)...), '\n')
 	}
-	v.write(b)
+	l.v.write(b)
 }
 
 func dueCell(e PendingEntry) cell {
@@ -78,47 +108,37 @@ func pendingText(g PendingGroup) string {
 		return name + "the server has no such group yet; run creates it"
 	case g.Total == 0:
 		return name + "nothing is pending"
-	case g.Total > int64(len(g.Shown)):
-		return name + number(int64(len(g.Shown))) + " of " + count(g.Total, "pending entry", "pending entries") +
-			" shown; --limit shows more"
+	case !g.After.IsZero():
+		return name + number(g.Shown) + " of " + count(g.Total, "pending entry", "pending entries") +
+			" shown; --limit shows more, --after " + g.After.String() + " goes on"
 	}
 	return name + count(g.Total, "pending entry", "pending entries")
 }
 
-func (v *View) pendingJSON(g PendingGroup) {
-	for _, e := range g.Shown {
-		b := append([]byte(nil), `{"event":"pending","group":`...)
-		b = appendString(b, g.Group)
-		b = append(b, `,"stream":`...)
-		b = appendString(b, g.Stream)
-		b = append(b, `,"id":"`...)
-		b = e.ID.Append(b)
-		b = append(b, `","consumer":`...)
-		b = appendString(b, e.Consumer)
-		b = append(b, `,"deliveries":`...)
-		b = strconv.AppendInt(b, e.Deliveries, 10)
-		b = append(b, `,"idle_ms":`...)
-		b = strconv.AppendInt(b, e.Idle.Milliseconds(), 10)
-		b = append(b, `,"due":`...)
-		if e.Due.IsZero() {
-			b = append(b, "null"...)
-		} else {
-			b = appendString(b, e.Due.UTC().Format(time.RFC3339Nano))
-		}
-		b = append(b, `,"due_in_ms":`...)
-		b = strconv.AppendInt(b, max(0, e.In.Milliseconds()), 10)
-		b = append(b, `,"attempts":`...)
-		b = strconv.AppendInt(b, e.Attempts, 10)
-		b = append(b, `,"error":`...)
-		b = appendString(b, e.Error)
-		v.write(append(b, '}', '\n'))
+// appendPending appends the line of an entry, without its closing brace.
+func appendPending(b []byte, e *PendingEntry) []byte {
+	b = append(b, `{"event":"pending","group":`...)
+	b = appendString(b, e.Group)
+	b = append(b, `,"stream":`...)
+	b = appendString(b, e.Stream)
+	b = append(b, `,"id":"`...)
+	b = e.ID.Append(b)
+	b = append(b, `","consumer":`...)
+	b = appendString(b, e.Consumer)
+	b = append(b, `,"deliveries":`...)
+	b = strconv.AppendInt(b, e.Deliveries, 10)
+	b = append(b, `,"idle_ms":`...)
+	b = strconv.AppendInt(b, e.Idle.Milliseconds(), 10)
+	b = append(b, `,"due":`...)
+	if e.Due.IsZero() {
+		b = append(b, "null"...)
+	} else {
+		b = appendString(b, e.Due.UTC().Format(time.RFC3339Nano))
 	}
-	v.event(struct {
-		Event   string `json:"event"`
-		Group   string `json:"group"`
-		Stream  string `json:"stream"`
-		Exists  bool   `json:"exists"`
-		Pending int64  `json:"pending"`
-		Shown   int    `json:"shown"`
-	}{"group", g.Group, g.Stream, !g.Missing, g.Total, len(g.Shown)})
+	b = append(b, `,"due_in_ms":`...)
+	b = strconv.AppendInt(b, max(0, e.In.Milliseconds()), 10)
+	b = append(b, `,"attempts":`...)
+	b = strconv.AppendInt(b, e.Attempts, 10)
+	b = append(b, `,"error":`...)
+	return appendString(b, e.Error)
 }

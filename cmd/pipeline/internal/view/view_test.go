@@ -196,18 +196,19 @@ func TestWhyAnEntryWaits(t *testing.T) {
 func TestPending(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 17, 30, 5, 123e6, time.UTC)
+	entries := []view.PendingEntry{
+		{
+			Group: "ledger", Stream: "payments", Due: at, In: 12340 * time.Millisecond, Attempts: 2, Error: "handlers/p.lua:7: no such\naccount",
+			Pending: broker.Pending{ID: broker.ID{Ms: 1700000000000, Seq: 3}, Consumer: "post-host-0.ab12", Idle: 90 * time.Second, Deliveries: 3},
+		},
+		{
+			Group: "ledger", Stream: "payments", Due: at, In: -time.Second,
+			Pending: broker.Pending{ID: broker.ID{Ms: 1700000000000, Seq: 4}, Consumer: "c", Idle: 26 * time.Hour, Deliveries: 12345},
+		},
+		{Group: "ledger", Stream: "payments", Pending: broker.Pending{ID: broker.ID{Ms: 5}, Consumer: "c", Deliveries: 1}},
+	}
 	groups := []view.PendingGroup{
-		{Group: "ledger", Stream: "payments", Total: 1200, Shown: []view.PendingEntry{
-			{
-				Group: "ledger", Stream: "payments", Due: at, In: 12340 * time.Millisecond, Attempts: 2, Error: "handlers/p.lua:7: no such\naccount",
-				Pending: broker.Pending{ID: broker.ID{Ms: 1700000000000, Seq: 3}, Consumer: "post-host-0.ab12", Idle: 90 * time.Second, Deliveries: 3},
-			},
-			{
-				Group: "ledger", Stream: "payments", Due: at, In: -time.Second,
-				Pending: broker.Pending{ID: broker.ID{Ms: 1700000000000, Seq: 4}, Consumer: "c", Idle: 26 * time.Hour, Deliveries: 12345},
-			},
-			{Group: "ledger", Stream: "payments", Pending: broker.Pending{ID: broker.ID{Ms: 5}, Consumer: "c", Deliveries: 1}},
-		}},
+		{Group: "ledger", Stream: "payments", Total: 1200, Shown: 3, After: broker.ID{Ms: 5}},
 		{Group: "fraud", Stream: "payments"},
 		{Group: "late", Stream: "payments", Missing: true},
 	}
@@ -215,7 +216,14 @@ func TestPending(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			c := capture(o)
-			c.Pending(groups)
+			list := c.PendingList()
+			for _, e := range entries {
+				list.Row(e)
+			}
+			for _, g := range groups {
+				list.Group(g)
+			}
+			list.End()
 			golden(t, "pending."+mode, c.text(t))
 		})
 	}
