@@ -24,6 +24,7 @@ func (l *loader) checkGroup(p *spec.Pipeline, g *builtGroup) {
 	l.checkReplies(g, enabled)
 	l.checkClaims(g, enabled)
 	l.checkCompeting(enabled)
+	l.checkHolders(enabled)
 	l.checkSlots(p, g, enabled)
 }
 
@@ -45,11 +46,7 @@ func (l *loader) checkSubscription(p *spec.Pipeline, s *builtSub) {
 			"A read that waits cannot be left, so the pipeline could not stop in time. Make block shorter than drain_timeout.").
 			Relate(related, "drain_timeout is "+text(p.DrainTimeout)+" here")
 	}
-	w := s.node.one("workers")
-	if w != nil && s.spec.Workers.Hold && s.spec.Claim == nil {
-		l.add(diag.Notice, diag.HoldWithoutKey, w.val("while_retrying").rng, "without a claim block only retries of this process are held",
-			"A retry() without claim appends a copy, which comes after the entries held. Add a claim block to keep a key's order.")
-	}
+	l.checkHold(s)
 }
 
 // checkTimeout notes a handler that may run longer than min_idle.

@@ -120,7 +120,9 @@ var docs = map[Code][2]string{
 	SlotsDiffer:          {"Streams of one atomic step lie in different slots of a cluster.", "Give their names the same {tag}."},
 	ConstantKey:          {"A key is the same for every entry.", "Name a field of the entry: key = entry.id."},
 	UnreachableRoute:     {"The condition of a route is always false.", "Correct the condition, or remove the route."},
-	HoldWithoutKey:       {"while_retrying = \"hold\" can hold little without a claim block.", "Give the subscription a claim block."},
+	HoldWithoutKey:       {"while_retrying = \"hold\" keeps the order of a key, and no key is named.", "Name the field whose order counts: key = entry.account."},
+	HoldDiffers:          {"Of two subscriptions of a group one holds later entries of a key back and one does not.", "Write while_retrying = \"hold\" in both."},
+	HoldLimitUnused:      {"hold_limit is set where nothing is held back.", "Add while_retrying = \"hold\", or remove hold_limit."},
 	NothingEnabled:       {"The pipeline has no enabled subscription, so it would do nothing.", "Enable a subscription, or add a group with one."},
 
 	ReplyCycle:         {"Replies or dead letters lead from a stream through other groups back to it.", "End the circle: with a when that stops holding, or with another stream."},

@@ -25,7 +25,8 @@ type Example struct{ Pipeline, Script string }
 var crossChecks = []diag.Code{
 	diag.CompetingReaders, diag.ReplyLoop, diag.DeadLetterLoop, diag.BlockAboveDrain, diag.ReservedName, diag.DuplicateName,
 	diag.TimeoutAboveMinIdle, diag.DifferentMinIdle, diag.NoClaim, diag.NoDeadLetter, diag.RetentionUnprotected,
-	diag.SlotsDiffer, diag.UnreachableRoute, diag.ConstantKey, diag.HoldWithoutKey, diag.Unused, diag.NothingEnabled,
+	diag.SlotsDiffer, diag.UnreachableRoute, diag.ConstantKey, diag.HoldWithoutKey, diag.HoldDiffers, diag.HoldLimitUnused,
+	diag.Unused, diag.NothingEnabled,
 }
 
 // Markdown is the language reference, with the worked example in it.

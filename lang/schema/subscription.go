@@ -104,12 +104,12 @@ var workersBlock = &Block{
 			Doc: "Entries of one key run one after the other, in order, within one process.", Since: since,
 		},
 		{
-			Name: "while_retrying", Kind: String, Default: "pass", Allowed: []string{"pass", "hold"}, UnavailableValues: []string{"hold"}, Synonyms: []string{"on_retry", "strict_order"}, Example: `"hold"`,
-			Doc: "Whether later entries of a key pass one that is retried, or are held back until it is settled.", Since: since,
+			Name: "while_retrying", Kind: String, Default: "pass", Allowed: []string{"pass", "hold"}, Synonyms: []string{"on_retry", "strict_order"}, Example: `"hold"`,
+			Doc: "Whether later entries of a key pass one that is retried, or are held back until it is settled. What is retried and what is held behind it stays with this process, which renews it and runs it in order; a bare `retry()` without `claim` then waits in place, by the retry policy, instead of being appended as a copy. Entries without a key are not held.", Since: since,
 		},
 		{
 			Name: "hold_limit", Kind: Integer, Default: "10000", Min: "1", Max: "1000000", Unit: "entries", Synonyms: []string{"max_held", "max_hold"}, Example: `5000`,
-			Doc: "Reading stops while more entries than this are held back. It matters with `while_retrying = \"hold\"` only.", Since: since,
+			Doc: "Reading stops when this many entries are retried or held back, and goes on when half of them are done. What is in flight then may come on top. It matters with `while_retrying = \"hold\"` only.", Since: since,
 		},
 	},
 }
