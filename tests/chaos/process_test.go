@@ -4,13 +4,12 @@
 package chaos
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -46,27 +45,21 @@ type process struct {
 	cmd  *exec.Cmd
 	done chan struct{}
 	err  error
-	mu   sync.Mutex
-	log  bytes.Buffer
+	log  journal
 }
 
-// Write gathers what the process prints.
-func (p *process) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.log.Write(b)
-}
-
-func (p *process) output() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.log.String()
-}
+func (p *process) output() string { return p.log.String() }
 
 // run starts `pipeline run` on the payments example.
 func run(t *testing.T, s *redistest.Server, vars ...string) *process {
 	t.Helper()
-	args := []string{"run", "../../examples/payments.hcl", "--var", "redis_url=" + s.URL()}
+	return runOn(t, s, s.URL(), vars...)
+}
+
+// runOn is run for a process that reaches the server at a URL of its own.
+func runOn(t *testing.T, s *redistest.Server, url string, vars ...string) *process {
+	t.Helper()
+	args := []string{"run", "../../examples/payments.hcl", "--var", "redis_url=" + url}
 	for _, v := range vars {
 		args = append(args, "--var", v)
 	}
@@ -74,7 +67,7 @@ func run(t *testing.T, s *redistest.Server, vars ...string) *process {
 		args = append(args, "--var", "before_8_4=true")
 	}
 	p := &process{t: t, cmd: exec.Command(binary, args...), done: make(chan struct{})}
-	p.cmd.Stdout, p.cmd.Stderr = p, p
+	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -132,6 +125,12 @@ func (p *process) kill() {
 
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
+	wait(t, patience, what, holds)
+}
+
+// wait is eventually with a patience of its own.
+func wait(t *testing.T, patience time.Duration, what string, holds func() bool) {
+	t.Helper()
 	limit := time.After(patience)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -149,22 +148,28 @@ func pay(t *testing.T, s *redistest.Server, first, n int) {
 	t.Helper()
 	pipe := s.Client().Pipeline()
 	for i := first; i < first+n; i++ {
-		pipe.Do(t.Context(), "XADD", "payments", "*", "id", i, "account", fmt.Sprintf("acct-%d", i%7), "amount_cents", i)
+		pipe.Do(t.Context(), "XADD", "payments", "*", "id", i, "account", fmt.Sprintf("acct-%d", i%accounts), "amount_cents", i)
 	}
 	if _, err := pipe.Exec(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// settled reports whether both groups have read and acknowledged everything.
+// settled reports whether both groups have read and acknowledged everything. A
+// group's lag would say less: Redis 7.0 counts it wrongly once it has loaded its
+// append-only file.
 func settled(t *testing.T, s *redistest.Server) bool {
 	t.Helper()
 	groups, err := s.Client().XInfoGroups(t.Context(), "payments").Result()
 	if err != nil {
 		return false
 	}
+	stream, err := s.Client().XInfoStream(t.Context(), "payments").Result()
+	if err != nil {
+		return false
+	}
 	for _, g := range groups {
-		if g.Pending != 0 || g.Lag != 0 {
+		if g.Pending != 0 || g.LastDeliveredID != stream.LastGeneratedID {
 			return false
 		}
 	}
@@ -189,28 +194,75 @@ func pending(t *testing.T, s *redistest.Server) int64 {
 // expectOneReplyEach is the oracle: no gap, no duplicate.
 func expectOneReplyEach(t *testing.T, s *redistest.Server, n int) {
 	t.Helper()
-	entries, err := s.Client().XRange(t.Context(), "payments.screened", "-", "+").Result()
-	if err != nil {
-		t.Fatal(err)
+	if v := count(t, s, n); v.lost+v.duplicates > 0 || v.dead > 0 {
+		t.Errorf("%d payments without a reply, %d replies too many, %d dead letters; %s", v.lost, v.duplicates, v.dead, v.examples)
 	}
-	seen := map[string]int{}
-	for _, e := range entries {
-		body, _ := e.Values["_payload"].(string)
-		id, _, _ := strings.Cut(strings.TrimPrefix(body, `{"payment_id":`), ",")
-		seen[id]++
-	}
+}
+
+// verdict is what came of payments in the group that screens them.
+type verdict struct {
+	// lost have neither a reply nor a dead letter; duplicates are what is beyond
+	// one of them; dead are the dead letters of both groups.
+	lost, duplicates, dead int
+	// examples name some that are wrong.
+	examples string
+}
+
+// count looks at everything that was published for payments 0 to n-1.
+func count(t *testing.T, s *redistest.Server, n int) verdict {
+	t.Helper()
+	seen := make([]int, n)
+	var v verdict
 	wrong := 0
-	for i := range n {
-		if c := seen[fmt.Sprint(i)]; c != 1 {
-			if wrong++; wrong <= 10 {
-				t.Errorf("payment %d has %d replies", i, c)
-			}
+	example := func(format string, args ...any) {
+		if wrong++; wrong <= 10 {
+			v.examples += fmt.Sprintf(format+"; ", args...)
 		}
 	}
-	if len(seen) != n {
-		t.Errorf("replies to %d payments, want %d", len(seen), n)
+	each(t, s, "payments.screened", func(values map[string]any) {
+		body, _ := values["_payload"].(string)
+		text, _, _ := strings.Cut(strings.TrimPrefix(body, `{"payment_id":`), ",")
+		id, err := strconv.Atoi(text)
+		if err != nil || id < 0 || id >= n {
+			example("a reply to nothing that was paid: %s", body)
+			v.duplicates++
+			return
+		}
+		seen[id]++
+	})
+	each(t, s, "payments.dead", func(values map[string]any) {
+		v.dead++
+		if id, err := strconv.Atoi(fmt.Sprint(values["id"])); err == nil && values["h:dead-letter-group"] == "fraud" {
+			seen[id]++
+		}
+	})
+	for id, times := range seen {
+		switch {
+		case times == 0:
+			v.lost++
+			example("payment %d has no reply", id)
+		case times > 1:
+			v.duplicates += times - 1
+			example("payment %d has %d replies", id, times)
+		}
 	}
-	if dead := s.Client().XLen(t.Context(), "payments.dead").Val(); dead != 0 {
-		t.Errorf("%d dead letters, want none", dead)
+	return v
+}
+
+// each calls f for every entry of a stream, a page at a time.
+func each(t *testing.T, s *redistest.Server, stream string, f func(values map[string]any)) {
+	t.Helper()
+	for from := "-"; ; {
+		page, err := s.Client().XRangeN(t.Context(), stream, from, "+", 5000).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range page {
+			f(e.Values)
+			from = "(" + e.ID
+		}
+		if len(page) == 0 {
+			return
+		}
 	}
 }

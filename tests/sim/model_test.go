@@ -182,13 +182,17 @@ func (m *model) told(e *harness.Event) {
 
 // over reports whether the lease that a worker lost is that of an entry that is
 // gone, which whoever finds it drops, or that another one has acknowledged, who
-// had it before: the first finished outcome counts.
+// had it before: the first finished outcome counts. One that was delivered again
+// because its group was lost is settled by whichever of its runs ends first.
 func (m *model) over(e *harness.Event) bool {
 	text, _, _ := strings.Cut(strings.TrimPrefix(e.Message, "entry "), " ")
 	id, err := broker.ParseID(text)
 	k, known := m.known[id]
+	if err != nil || !known {
+		return false
+	}
 	by := m.acknowledged[place{e.Group, k.n}]
-	return err == nil && known && (m.entries[k.n].gone || by != "" && by != e.Worker)
+	return m.entries[k.n].gone || m.entries[k.n].again[e.Group] > 0 || by != "" && by != e.Worker
 }
 
 // grace is how long after an interruption a worker may find that what it held was
@@ -250,7 +254,7 @@ func (s *sim) running(ctx context.Context, d *sandbox.Delivery, k place) (done f
 	}
 }
 
-// arrived is told of what a read brought.
+// arrived is told of what a read, a claim or a sweep brought.
 func (m *model) arrived(group string, ds []broker.Delivery) {
 	for _, d := range ds {
 		m.delivered[place{group, m.number(d.ID)}]++

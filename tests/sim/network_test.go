@@ -82,11 +82,15 @@ func (w wire) Read(ctx context.Context, r broker.ReadRequest) ([]broker.Delivery
 }
 
 func (w wire) AutoClaim(ctx context.Context, r broker.AutoClaimRequest) (broker.AutoClaimed, error) {
-	return pass(w, "autoclaim", func() (broker.AutoClaimed, error) { return w.Broker.AutoClaim(ctx, r) })
+	page, err := pass(w, "autoclaim", func() (broker.AutoClaimed, error) { return w.Broker.AutoClaim(ctx, r) })
+	w.sim.model.arrived(r.Group, page.Deliveries)
+	return page, err
 }
 
 func (w wire) TakeOver(ctx context.Context, o broker.Owner, from string, ids []broker.ID) (broker.TakenOver, error) {
-	return pass(w, "takeover", func() (broker.TakenOver, error) { return w.Broker.TakeOver(ctx, o, from, ids) })
+	taken, err := pass(w, "takeover", func() (broker.TakenOver, error) { return w.Broker.TakeOver(ctx, o, from, ids) })
+	w.sim.model.arrived(o.Group, taken.Deliveries)
+	return taken, err
 }
 
 func (w wire) Admit(ctx context.Context, r broker.AdmitRequest) ([]broker.Admission, error) {
