@@ -285,7 +285,7 @@ func (m *model) settled(worker string, s *broker.Settlement, res *broker.SettleR
 			continue // the delivery is taken back, the entry goes on
 		}
 		if k := over(w.ID); res.Waits[i] == broker.Done && w.Timed {
-			m.earliest[k] = asked.Add(w.After)
+			m.earliest[k] = asked.Truncate(time.Millisecond).Add(w.After) // the server's clock
 		}
 	}
 }
