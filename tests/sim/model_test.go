@@ -62,6 +62,10 @@ type model struct {
 	// busy is what each lane runs, last the last new entry that it was given.
 	busy map[lane]int
 	last map[lane]broker.ID
+	// waiting are the entries of each lane that are retried, lanes the lane in which
+	// an entry ran last.
+	waiting map[lane]map[broker.ID]bool
+	lanes   map[place]lane
 	// delivered counts the deliveries of entries that arrived, events those looked at.
 	delivered map[place]int
 	events    int
@@ -73,6 +77,7 @@ func (m *model) init(s *sim) {
 	m.sim = s
 	m.acknowledged = map[place]string{}
 	m.open, m.busy, m.last = map[place]*harness.Worker{}, map[lane]int{}, map[lane]broker.ID{}
+	m.waiting, m.lanes = map[lane]map[broker.ID]bool{}, map[place]lane{}
 	m.known = map[broker.ID]known{}
 	m.delivered, m.earliest = map[place]int{}, map[place]time.Time{}
 }
@@ -238,6 +243,7 @@ func (s *sim) running(ctx context.Context, d *sandbox.Delivery, k place) (done f
 		m.wrong("entries %d and %d of key %s run at once at %s", n, k.n, d.Key, l.consumer)
 	}
 	m.busy[l] = k.n
+	m.held(l, k, id)
 	if d.Deliveries == 0 && m.delivered[k] == 1 && id == m.entries[k.n].id && m.epoch == 0 {
 		if last := m.last[l]; !last.Less(id) {
 			m.wrong("order: entry %v of key %s runs after %v at %s", id, d.Key, last, l.consumer)
@@ -266,6 +272,7 @@ func (m *model) arrived(group string, ds []broker.Delivery) {
 func (m *model) settled(worker string, s *broker.Settlement, res *broker.SettleResult, asked time.Time) {
 	over := func(id broker.ID) place {
 		k := place{s.Group, m.number(id)}
+		delete(m.waiting[m.lanes[k]], id)
 		if r, ok := m.open[k]; ok && r.Name() == worker {
 			delete(m.open, k)
 		}
@@ -285,7 +292,32 @@ func (m *model) settled(worker string, s *broker.Settlement, res *broker.SettleR
 			continue // the delivery is taken back, the entry goes on
 		}
 		if k := over(w.ID); res.Waits[i] == broker.Done && w.Timed {
+			m.await(k, w.ID)
 			m.earliest[k] = asked.Truncate(time.Millisecond).Add(w.After) // the server's clock
+		}
+	}
+}
+
+// await notes that an entry is retried.
+func (m *model) await(k place, id broker.ID) {
+	l := m.lanes[k]
+	if m.waiting[l] == nil {
+		m.waiting[l] = map[broker.ID]bool{}
+	}
+	m.waiting[l][id] = true
+}
+
+// held checks, as an entry runs, that no earlier one of its key is retried by the
+// same consumer.
+func (m *model) held(l lane, k place, id broker.ID) {
+	delete(m.waiting[m.lanes[k]], id)
+	m.lanes[k] = l
+	if !m.sim.plan.shape.Hold || m.epoch > 0 {
+		return
+	}
+	for earlier := range m.waiting[l] {
+		if earlier.Less(id) {
+			m.wrong("hold: entry %v of key %s runs at %s while %v is retried", id, l.key, l.consumer, earlier)
 		}
 	}
 }

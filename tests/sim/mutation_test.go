@@ -193,6 +193,20 @@ func TestTheModelFindsEveryMutant(t *testing.T) {
 	}
 }
 
+// TestTheModelFindsKeysThatAreNotHeld does the same for a fault of the engine.
+func TestTheModelFindsKeysThatAreNotHeld(t *testing.T) {
+	plans := rapid.Custom(drawPlan)
+	for n := range 500 {
+		p := plans.Example(n + 1)
+		p.passes = true
+		problems, _ := play(versions[n%len(versions)], p, nil)
+		if strings.Contains(strings.Join(problems, "\n"), "hold:") {
+			return
+		}
+	}
+	t.Error("not found in 500 histories")
+}
+
 // TestTheModelFindsNothingWhereNothingIsWrong plays the same histories without a
 // mutant, and each of them twice: the second time is the same byte by byte.
 func TestTheModelFindsNothingWhereNothingIsWrong(t *testing.T) {

@@ -42,7 +42,9 @@ const mostWorkers = 4
 // finds wrong, and the state at the end. mutate, if set, puts a fault of the
 // product between each worker and the server.
 func play(version string, p *plan, mutate func(broker.Broker) broker.Broker) (problems []string, state func() string) {
-	s := &sim{plan: p, version: version, first: p.shape.pipeline(false), second: p.shape.pipeline(true), runs: map[place]int{}}
+	shape := p.shape
+	shape.Hold = shape.Hold && !p.passes
+	s := &sim{plan: p, version: version, first: shape.pipeline(false), second: shape.pipeline(true), runs: map[place]int{}}
 	handlers := map[string]sandbox.Handler{}
 	for _, sub := range s.first.Subscriptions() {
 		handlers[sub.Label] = harness.Func(s.handle)

@@ -18,13 +18,15 @@ type shape struct {
 	Workers, Batch, Attempts int
 	NewWorkers, NewBatch     int
 	NewMinIdle               time.Duration
+	// Hold: the later entries of a key wait while one of it is retried.
+	Hold bool
 	// Machines is on how many machines workers start in turn.
 	Machines int
 }
 
 func drawShape(t *rapid.T) shape {
 	return shape{
-		Split: rapid.Bool().Draw(t, "split"), Workers: rapid.IntRange(1, 3).Draw(t, "workers"),
+		Hold: rapid.Bool().Draw(t, "hold"), Split: rapid.Bool().Draw(t, "split"), Workers: rapid.IntRange(1, 3).Draw(t, "workers"),
 		Batch: rapid.SampledFrom([]int{1, 3, 100}).Draw(t, "batch"), Attempts: rapid.IntRange(3, 6).Draw(t, "attempts"),
 		NewWorkers: rapid.IntRange(1, 4).Draw(t, "new workers"), NewBatch: rapid.SampledFrom([]int{1, 2, 50}).Draw(t, "new batch"),
 		NewMinIdle: rapid.SampledFrom([]time.Duration{minIdle, minIdle / 2, 2 * minIdle}).Draw(t, "new min_idle"),
@@ -65,7 +67,7 @@ func (s *shape) subscribe(g *spec.Group, label string, out *spec.Stream, claim *
 	sub := &spec.Subscription{
 		Label: label, Group: g, Handler: &spec.Handler{Label: label}, Consumer: label,
 		Retry: spec.Retry{MaxAttempts: s.Attempts, Delay: time.Second, Multiplier: 2, MaxDelay: 15 * time.Second},
-		Batch: s.Batch, Block: time.Second, Claim: claim, Workers: spec.Workers{Count: s.Workers}, Reply: &spec.Route{To: out},
+		Batch: s.Batch, Block: time.Second, Claim: claim, Workers: spec.Workers{Count: s.Workers, Hold: s.Hold, HoldLimit: 100}, Reply: &spec.Route{To: out},
 		OnInvalid: spec.PolicyDead, OnFailure: spec.PolicyRetry,
 	}
 	if next {
