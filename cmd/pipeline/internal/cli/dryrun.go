@@ -17,7 +17,7 @@ import (
 // dryRunFlags are the flags of dry-run.
 type dryRunFlags struct {
 	input, stream, against string
-	strict                 bool
+	strict, noTimes        bool
 	examples               int
 	live                   bool
 	rangeFlags
@@ -50,6 +50,7 @@ func (a *app) dryRunCommand() *cobra.Command {
 	cmd.Flags().StringVar(&flags.against, "against", "", "compare with another version of the pipeline, at the `PATH` OLD; print only what differs")
 	cmd.Flags().IntVar(&flags.examples, "examples", view.DefaultExamples, "with --against, show `N` changed entries of each subscription; with --json all, unless given")
 	cmd.Flags().BoolVar(&flags.strict, "strict", false, "exit 1 when a handler failed or an entry was invalid")
+	cmd.Flags().BoolVar(&flags.noTimes, "no-times", false, "leave out how long things took, so that two runs can be compared byte by byte")
 	complete(cmd, "against", pipelineFiles)
 	complete(cmd, "to", cobra.NoFileCompletions) // a position, elsewhere a stream
 	return cmd
@@ -105,6 +106,9 @@ func (a *app) tryEntries(ctx context.Context, run *engine.DryRun, p *spec.Pipeli
 	out := a.view.DryRun(p)
 	err := run.Run(ctx, from.entries(), func(o *engine.DryOutcome) error {
 		from.tried(o.Subscription.Group.Stream, o.Outcome.ID)
+		if from.noTimes {
+			o.Outcome.Elapsed = 0
+		}
 		return out.Outcome(o.Subscription, o.Body, o.Outcome)
 	})
 	from.close()

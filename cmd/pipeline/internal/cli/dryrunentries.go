@@ -38,6 +38,8 @@ type dryEntries struct {
 	server broker.Broker
 	// owner is the pipeline whose server it is.
 	owner *spec.Pipeline
+	// noTimes: nothing is said of how long things took.
+	noTimes bool
 
 	// count are the entries that were tried, by their stream; each run of several
 	// subscriptions counts once.
@@ -58,7 +60,7 @@ type triedStream struct {
 // gives the signals back.
 func (a *app) openEntries(cmd *cobra.Command, flags dryRunFlags, of entriesOf) (from *dryEntries, stop func(), err error) {
 	ctx, stop := a.untilSignal(cmd.Context(), func(os.Signal) {})
-	from = &dryEntries{a: a, ctx: ctx, owner: of.pipeline, count: map[string]*triedStream{}}
+	from = &dryEntries{a: a, ctx: ctx, owner: of.pipeline, noTimes: flags.noTimes, count: map[string]*triedStream{}}
 	if flags.live {
 		err = a.openLive(cmd, from, flags, of)
 	} else {
@@ -147,6 +149,9 @@ func (d *dryEntries) summary() view.DrySummary {
 		return view.DrySummary{Entries: d.in.entries.Load()}
 	}
 	s := view.DrySummary{Elapsed: clock.Since(d.a.clock, d.progress.start), Live: []view.LiveStream{}}
+	if d.noTimes {
+		s.Elapsed = 0
+	}
 	for _, read := range d.live.Streams() {
 		l := view.LiveStream{Stream: read.Spec.Name, Read: read.Read, Done: read.Done}
 		if c := d.count[read.Spec.Name]; c != nil {

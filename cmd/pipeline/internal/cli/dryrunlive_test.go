@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -53,6 +55,35 @@ func ran(t *testing.T, s *redistest.Server) map[string]bool {
 	return commands
 }
 
+// monitor returns a function that ends MONITOR and returns the commands that it
+// showed, by their first word, that of a connection's beginning left out.
+func monitor(t *testing.T, s *redistest.Server) func() map[string]int {
+	t.Helper()
+	conn, err := net.Dial("tcp", s.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(conn)
+	if _, err := conn.Write([]byte("MONITOR\r\n")); err != nil || !lines.Scan() || lines.Text() != "+OK" {
+		t.Fatalf("monitor: %v, %q", err, lines.Text())
+	}
+	const end = "no more to watch"
+	return func() map[string]int {
+		defer conn.Close()
+		s.Client().Echo(t.Context(), end)
+		commands := map[string]int{}
+		for lines.Scan() && !strings.Contains(lines.Text(), end) {
+			_, command, _ := strings.Cut(lines.Text(), "] \"")
+			command, _, _ = strings.Cut(command, "\"")
+			commands[strings.ToLower(command)]++
+		}
+		if err := lines.Err(); err != nil {
+			t.Error(err)
+		}
+		return commands
+	}
+}
+
 // A login that may do nothing but look is enough, and only what looks is sent:
 // by a dry-run, by a comparison, and where the range begins in the middle.
 func TestALiveDryRunOnlyLooks(t *testing.T) {
@@ -63,6 +94,7 @@ func TestALiveDryRunOnlyLooks(t *testing.T) {
 			s := liveServer(t, version, entries)
 			before := s.Client().Dump(t.Context(), "payments").Val()
 			path := filepath.Join(examples, "payments.hcl")
+			watched := monitor(t, s)
 			for _, args := range [][]string{
 				{"dry-run", path, "--live", "--json"},
 				{"dry-run", path, "--live", "--from", "500", "--sample", "1/2", "--count", "100"},
@@ -76,8 +108,18 @@ func TestALiveDryRunOnlyLooks(t *testing.T) {
 					t.Errorf("%d outcomes of %d entries in two groups", n, entries)
 				}
 			}
+			seen := watched()
+			if seen["xrange"] < 6 || seen["xinfo"] < 3 {
+				t.Errorf("MONITOR showed %v", seen)
+			}
+			for _, looks := range []string{"xinfo", "xrange", "client", "hello"} {
+				delete(seen, looks)
+			}
+			if len(seen) > 0 {
+				t.Errorf("MONITOR showed %v, too", seen)
+			}
 			commands := ran(t, s)
-			for _, ours := range []string{"config|resetstat", "dump", "info"} {
+			for _, ours := range []string{"config|resetstat", "dump", "info", "monitor", "echo"} {
 				delete(commands, ours) // the test's own
 			}
 			// What a connection begins with is the client's: who it is, and a name.
@@ -149,5 +191,30 @@ func TestServerProblems(t *testing.T) {
 				t.Errorf("exit %d: %s", failureOf(err).Exit, out.String())
 			}
 		})
+	}
+}
+
+// Without times, two runs over the same entries print the same, from a file and
+// from a server, as text and as JSON.
+func TestWithoutTimesRunsAreTheSame(t *testing.T) {
+	s := liveServer(t, "8.6", 300)
+	path, input := filepath.Join(examples, "payments.hcl"), filepath.Join(examples, "payments.jsonl")
+	for _, args := range [][]string{
+		{"dry-run", path, "--input", input}, {"dry-run", path, "--input", input, "--json"},
+		{"dry-run", path, "--live"}, {"dry-run", path, "--live", "--json"},
+	} {
+		outputs := map[string]int{}
+		for range 5 {
+			exit, out, errors := runMain(t, append(args, "--no-times"), map[string]string{"REDIS_URL": s.URL()})
+			if exit != exitDone {
+				t.Fatalf("%q exits with %d: %s", args, exit, errors)
+			}
+			outputs[out]++
+		}
+		for out := range outputs {
+			if len(outputs) > 1 || !strings.Contains(out, "screen_payment") {
+				t.Errorf("%q prints %d different texts, among them %.300s", args, len(outputs), out)
+			}
+		}
 	}
 }

@@ -10,7 +10,7 @@ type DrySummary struct {
 	// Entries are those that were tried.
 	Entries int64
 	// Live are the real streams that were read; nil for an input file. Elapsed is
-	// how long that took.
+	// how long that took, 0 where that is not to be told.
 	Live    []LiveStream
 	Elapsed time.Duration
 }
@@ -62,7 +62,7 @@ func (s *DrySummary) appendLive(b []byte) []byte {
 
 // speed is how long a dry-run of real streams took.
 func (s *DrySummary) speed() string {
-	if s.Live == nil {
+	if s.Live == nil || s.Elapsed <= 0 {
 		return ""
 	}
 	return "; " + Duration(s.Elapsed) + ", " + number(rate(s.Entries, s.Elapsed)) + " a second"

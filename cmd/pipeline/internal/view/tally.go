@@ -123,6 +123,8 @@ func (r *tallyRow) cells(s *spec.Subscription, shown []observe.Result) []cell {
 	used := []string{"", "", ""}
 	if total > 0 && r.slowest > 0 {
 		used[0] = Duration(r.slowest)
+	}
+	if total > 0 && (r.slowest > 0 || r.instructions > 0) {
 		used[1], used[2] = number(r.instructions), size(r.bytes)
 	}
 	for _, text := range used {
