@@ -233,6 +233,9 @@ func crashAgain(t *testing.T, b *bench, consumer string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := b.broker.Begin(t.Context(), owner, []broker.ID{ps[0].ID}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestPolicies(t *testing.T) {

@@ -37,6 +37,7 @@ func (s *subscription) newKeys() *hold.Keys {
 // runnerOf is what a lane of the session runs entries with.
 func (n *session) runnerOf() lane.Runner {
 	r := n.sub.runner(n.owner.Consumer)
+	r.OnBegin(n.beginner.Begin)
 	if n.keys == nil {
 		return r
 	}

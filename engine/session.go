@@ -9,6 +9,7 @@ import (
 	"pipeline/engine/broker"
 	"pipeline/engine/clock"
 	"pipeline/engine/internal/batch"
+	"pipeline/engine/internal/begin"
 	"pipeline/engine/internal/hold"
 	"pipeline/engine/internal/lane"
 	"pipeline/engine/internal/lease"
@@ -38,6 +39,7 @@ type session struct {
 	draining atomic.Bool
 	lanes    []*lane.Lane
 	settler  *settle.Settler
+	beginner *begin.Beginner
 	keeper   *lease.Keeper
 	permit   *lease.Permit
 	sweeper  *reader.Sweeper
@@ -75,6 +77,8 @@ func (n *session) build() {
 		Parked: n.parked, Keys: n.keys, Marks: s.plan.Marks(), Settled: s.settled, Event: s.event, Fatal: s.fail,
 	}
 	n.settler.Init()
+	n.beginner = &begin.Beginner{Broker: cfg.Broker, Owner: n.owner, Server: s.engine.server, Draining: &n.draining, Fatal: s.fail}
+	n.settler.Begun = n.beginner
 	for range s.spec.Workers.Count {
 		n.lanes = append(n.lanes, lane.New(cfg.Clock, n.runnerOf(), n.settler.In(), &n.draining))
 	}
@@ -185,6 +189,7 @@ func (n *session) run(ctx context.Context) {
 	}
 	_ = clock.Wait(reading, nil) // until it is called off
 	n.draining.Store(true)
+	n.beginner.Drain()
 	// The timer of the clock ends what does not end by itself.
 	timeout := n.sub.engine.cfg.Pipeline.DrainTimeout
 	handlers := n.sub.engine.cfg.Clock.AfterFunc(timeout, stopHandlers)
@@ -231,7 +236,7 @@ func (n *session) giveUpSlot(ctx context.Context) {
 
 // idle reports whether nothing runs and everything waits for entries or time.
 func (n *session) idle() bool {
-	return n.held.Count() == 0 && n.sweeper.Waiting() && (n.reader == nil || n.reader.Waiting())
+	return n.held.Count() == 0 && n.keeper.Waiting() && n.sweeper.Waiting() && (n.reader == nil || n.reader.Waiting())
 }
 
 // turns counts how often anything of the session began or ended to wait.

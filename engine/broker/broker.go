@@ -57,15 +57,18 @@ type Broker interface {
 	// be the same), each only if it is pending under from, and counts a delivery.
 	TakeOver(ctx context.Context, o Owner, from string, ids []ID) (TakenOver, error)
 
-	// Admit is asked about redelivered entries before they run: it reads their
-	// records, puts back what is not due, and records the start of those that
-	// may run from their third delivery on. One atomic step per 250 entries.
+	// Admit is asked about redelivered entries before they are queued: it reads
+	// their records and puts back what is not due. One atomic step per 250 entries.
 	Admit(ctx context.Context, r AdmitRequest) ([]Admission, error)
 	// Marked looks up keys that settled entries have marked, and returns a Mark
 	// for each key, the zero one for a key that is not marked. It changes nothing
 	// and needs neither the stream nor the group. It is a help, not a promise:
 	// what may be marked meanwhile is decided by the step that settles.
 	Marked(ctx context.Context, r MarkedRequest) ([]Mark, error)
+	// Begin records that entries are about to run, from their third delivery on,
+	// and renews them; it says of each whether the owner still holds it. A start is
+	// recorded once for each delivery: after a lost answer the call may be repeated.
+	Begin(ctx context.Context, o Owner, ids []ID) ([]Holding, error)
 	// Renew resets the idle time of entries that the owner holds, without
 	// counting a delivery, and says of each whether it still holds it.
 	Renew(ctx context.Context, o Owner, ids []ID) ([]Holding, error)
@@ -225,7 +228,7 @@ type Verdict uint8
 
 // The verdicts.
 const (
-	// Run: run it; its start is recorded where that is needed.
+	// Run: run it; from its third delivery on its start has to be recorded (Begin).
 	Run Verdict = iota
 	// NotDue: it was put back, its delivery not counted; due in Remaining.
 	NotDue
@@ -248,23 +251,39 @@ type Admission struct {
 type Record struct {
 	// Starts are the starts recorded from the third delivery on.
 	Starts int64
+	// Delivery is the delivery, 1 for the first, of which a start or an end is on
+	// record last; 0 for none. Ended: it is an end, so that the attempt in this
+	// delivery came to an outcome.
+	Delivery int64
+	Ended    bool
+	// First is when the entry was first delivered; zero where that is not known,
+	// because the first delivery came to no outcome.
+	First time.Time
 	// Asked are the retries that the handler asked for.
 	Asked int64
 	// Due is the server's time before which the entry must not run; zero: now.
 	Due time.Time
 	// Error is the last failure, or the reason of the last asked retry.
 	Error string
-	// At is when the record was last written, By the consumer that wrote it.
+	// At is when an outcome was last written, By the consumer that wrote it.
 	At time.Time
 	By string
 }
+
+// Recorded is from how many earlier deliveries on the start of an entry is
+// recorded.
+const Recorded = 2
 
 // Attempts is how many attempts an entry has used up that was delivered
 // deliveries times before. The first two deliveries count as started without
 // being recorded; a delivery alone, beyond them, proves no start.
 func (r Record) Attempts(deliveries int64) int64 {
-	return max(0, min(deliveries, 2)+r.Starts-r.Asked)
+	return max(0, min(deliveries, Recorded)+r.Starts-r.Asked)
 }
+
+// Unsettled reports whether the last of that many deliveries came to no outcome
+// that is on record: the process may have died of the entry.
+func (r Record) Unsettled(deliveries int64) bool { return !r.Ended || r.Delivery != deliveries }
 
 // Holding says whether an entry is still held.
 type Holding uint8
@@ -339,6 +358,11 @@ type Wait struct {
 	Error string
 	// Uncount takes the delivery that put it here back.
 	Uncount bool
+	// Delivery is the delivery that ends so, 1 for the first, and Ago how long ago
+	// it was; 0 where that is not known. With it a wait may be sent again after a
+	// lost answer: what was written the first time is Done and not written twice.
+	Delivery int64
+	Ago      time.Duration
 }
 
 // Status is what became of a step or a wait.
@@ -361,6 +385,9 @@ const (
 	// Duplicate: the key of the step was marked already; nothing was published
 	// and the entry was acknowledged.
 	Duplicate
+	// Gone: an entry that was to wait was pending under the owner, but its body no
+	// longer exists; it is now out of the pending list.
+	Gone
 )
 
 // StepResult is the result of one step. Err is set when it was refused or torn.

@@ -149,6 +149,11 @@ func (l *link) Marked(ctx context.Context, r broker.MarkedRequest) ([]broker.Mar
 	})
 }
 
+// Begin implements broker.Broker.
+func (l *link) Begin(ctx context.Context, o broker.Owner, ids []broker.ID) ([]broker.Holding, error) {
+	return ask(ctx, l, on(o, "begin"), func(ctx context.Context) ([]broker.Holding, error) { return l.server.Begin(ctx, o, ids) })
+}
+
 // Renew implements broker.Broker.
 func (l *link) Renew(ctx context.Context, o broker.Owner, ids []broker.ID) ([]broker.Holding, error) {
 	return ask(ctx, l, on(o, "renew"), func(ctx context.Context) ([]broker.Holding, error) { return l.server.Renew(ctx, o, ids) })

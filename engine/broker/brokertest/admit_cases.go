@@ -40,21 +40,17 @@ var admitCases = []testCase{
 		equal(k, "record afterwards", k.record(id), broker.Record{})
 		equal(k, "deliveries", k.pending()[id].Deliveries, 2)
 	}},
-	{"records the start from the third delivery on", nil, func(k *kit) {
+	{"writes nothing down before the run", nil, func(k *kit) {
 		id := k.redelivered(2)
-		a := k.admit("a", attempts, id, 2)
-		k.verdict(a, broker.Run)
-		equal(k, "starts before", a.Record.Starts, 0)
-		equal(k, "starts", k.record(id).Starts, 1)
-		a = k.admit("a", attempts, id, 3)
-		k.verdict(a, broker.Run)
-		equal(k, "starts before", a.Record.Starts, 1)
-		equal(k, "starts", k.record(id).Starts, 2)
+		k.verdict(k.admit("a", attempts, id, 2), broker.Run)
+		equal(k, "record", k.record(id), broker.Record{})
 	}},
 	{"stops at the most attempts, before the run", nil, func(k *kit) {
 		id := k.redelivered(2)
 		for before := int64(2); before < attempts; before++ {
 			k.verdict(k.admit("a", attempts, id, before), broker.Run)
+			k.begin("a", broker.Held, id)
+			k.takeOver("a", "a", id)
 		}
 		for range 2 {
 			a := k.admit("a", attempts, id, attempts)
@@ -67,25 +63,21 @@ var admitCases = []testCase{
 	{"never stops at the count of deliveries alone", nil, func(k *kit) {
 		id := k.redelivered(2)
 		k.verdict(k.admit("a", 3, id, 1000), broker.Run)
+		k.begin("a", broker.Held, id)
 		k.verdict(k.admit("a", 3, id, 1001), broker.Exhausted)
 	}},
 	{"does not count asked retries", nil, func(k *kit) {
 		id := k.redelivered(2)
 		for before := int64(2); before < 12; before++ {
 			k.verdict(k.admit("a", 3, id, before), broker.Run)
+			k.begin("a", broker.Held, id)
 			k.wait(broker.Wait{ID: id, Asked: true, Error: "not yet"}, broker.Done)
+			k.takeOver("a", "a", id)
 		}
 		r := k.record(id)
 		equal(k, "starts", r.Starts, 10)
 		equal(k, "asked", r.Asked, 10)
 		equal(k, "attempts", r.Attempts(12), 2)
-	}},
-	{"renews what it records the start of", nil, func(k *kit) {
-		id := k.redelivered(2)
-		k.age(30*time.Minute, id)
-		k.verdict(k.admit("a", attempts, id, 2), broker.Run)
-		k.near("idle", k.pending()[id].Idle, 0)
-		equal(k, "deliveries", k.pending()[id].Deliveries, 3)
 	}},
 	{"puts back what is not due, its delivery not counted", nil, func(k *kit) {
 		id := k.redelivered(0)
@@ -125,7 +117,7 @@ var admitCases = []testCase{
 	}},
 	{"due comes before exhausted", nil, func(k *kit) {
 		id := k.redelivered(2)
-		k.verdict(k.admit("a", 3, id, 2), broker.Run)
+		k.begin("a", broker.Held, id)
 		k.wait(broker.Wait{ID: id, Timed: true, After: time.Hour, MinIdle: minIdle}, broker.Done)
 		k.verdict(k.admit("a", 3, id, 3), broker.NotDue)
 	}},
@@ -143,14 +135,6 @@ var admitCases = []testCase{
 		k.ack("a", id)
 		k.verdict(k.admit("a", attempts, id, 2), broker.Lost)
 		equal(k, "record", k.record(id), broker.Record{})
-	}},
-	{"keeps the rest of the record", nil, func(k *kit) {
-		id := k.redelivered(2)
-		k.wait(broker.Wait{ID: id, Asked: true, Error: "bank\x00 \r\n says no "}, broker.Done)
-		before := k.record(id)
-		k.verdict(k.admit("a", attempts, id, 2), broker.Run)
-		before.Starts++
-		equal(k, "record", k.record(id), before)
 	}},
 	{"answers many in their order", nil, func(k *kit) {
 		ids := k.fill(600)

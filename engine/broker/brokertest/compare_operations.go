@@ -13,7 +13,7 @@ import (
 // operate does one operation. The first ones are the simplest.
 func (m *comparison) operate(rt *rapid.T) {
 	operations := []func(*rapid.T){
-		m.add, m.read, m.add, m.read, m.ack, m.age, m.step, m.wait, m.admit, m.renew, m.release, m.takeOver,
+		m.add, m.read, m.add, m.read, m.ack, m.age, m.step, m.wait, m.admit, m.start, m.renew, m.release, m.takeOver,
 		m.settle, m.remove, m.create, m.saveFloor, m.trim, m.delete, m.slot, m.pause, m.block, m.addAs,
 		m.destroy, m.restore, m.lose, m.list, m.bulk, m.peek, m.age, m.step, m.flush, m.autoClaim, m.autoClaim, m.claim, m.claim,
 	}
@@ -149,6 +149,15 @@ func (m *comparison) admit(rt *rapid.T) {
 			fmt.Fprintf(&said, "%d, %s, in %s; ", a.Verdict, s.record(a.Record), a.Remaining.Round(10*time.Minute))
 		}
 		return said.String() + kindOf(s, err)
+	})
+}
+
+func (m *comparison) start(rt *rapid.T) {
+	p, consumer := m.where(rt), anyConsumer.Draw(rt, "consumer")
+	entries := m.doubled(rt, p.group)
+	m.both(rt, fmt.Sprintf("begin %v of %v as %q", entries, p, consumer), func(s *side) string {
+		held, err := s.Broker.Begin(s.Context(), s.at(p, consumer), s.picked(entries))
+		return fmt.Sprintf("%d%s", held, kindOf(s, err))
 	})
 }
 

@@ -131,6 +131,7 @@ func (m *comparison) step(rt *rapid.T) {
 // anyWait draws a wait without its entry.
 func anyWait(rt *rapid.T) broker.Wait {
 	return broker.Wait{
+		Delivery: rapid.Int64Range(0, 3).Draw(rt, "delivery"), Ago: rapid.SampledFrom([]time.Duration{0, 3 * time.Hour}).Draw(rt, "ago"),
 		Timed: rapid.Bool().Draw(rt, "timed"), After: anyDelay.Draw(rt, "after"), Asked: rapid.Bool().Draw(rt, "asked"),
 		Error: anyError.Draw(rt, "error"), Uncount: rapid.Bool().Draw(rt, "uncount"),
 		MinIdle: rapid.SampledFrom([]time.Duration{0, minIdle}).Draw(rt, "min idle"),

@@ -83,7 +83,11 @@ func (s *side) record(r broker.Record) string {
 	if !r.Due.IsZero() {
 		due = r.Due.Sub(r.At).String()
 	}
-	return fmt.Sprintf("%d starts, %d asked, due %s, %q by %s, %s", r.Starts, r.Asked, due, r.Error, r.By, s.touched(s.now(), s.now().Sub(r.At)))
+	first := "never"
+	if !r.First.IsZero() {
+		first = s.touched(s.now(), s.now().Sub(r.First))
+	}
+	return fmt.Sprintf("%d starts, %d asked, last %d %v, first %s, due %s, %q by %s, %s", r.Starts, r.Asked, r.Delivery, r.Ended, first, due, r.Error, r.By, s.touched(s.now(), s.now().Sub(r.At)))
 }
 
 func (s *side) now() time.Time {

@@ -231,6 +231,7 @@ func (k *kit) fenced() map[string]error {
 	_, out["admit"] = k.Broker.Admit(ctx, broker.AdmitRequest{
 		Owner: o, MinIdle: time.Hour, MaxAttempts: 3, Entries: []broker.Redelivery{{ID: ids[0], Deliveries: 1}},
 	})
+	_, out["begin"] = k.Broker.Begin(ctx, o, ids)
 	_, out["renew"] = k.Broker.Renew(ctx, o, ids)
 	out["release"] = k.Broker.Release(ctx, o, ids)
 	_, out["steps"] = k.Broker.Settle(ctx, &broker.Settlement{Owner: o, Steps: []broker.Step{{ID: ids[0]}}})

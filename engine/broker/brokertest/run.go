@@ -82,6 +82,7 @@ var cases = []struct {
 	{"AutoClaim", autoClaimCases},
 	{"TakeOver", takeOverCases},
 	{"Admit", admitCases},
+	{"Begin", beginCases},
 	{"Renew", renewCases},
 	{"Release", releaseCases},
 	{"Acks", ackCases},

@@ -57,6 +57,14 @@ var twiceCases = []testCase{
 			k.Fatalf("got %+v", got)
 		}
 		k.verdict(got[0], broker.Run)
+	}},
+	{"begun", nil, func(k *kit) {
+		id := k.redelivered(3)
+		held, err := k.Broker.Begin(k.Context(), k.owner("a"), []broker.ID{id, id})
+		k.ok(err)
+		if len(held) != 2 || held[0] != broker.Held || held[1] != broker.Held {
+			k.Fatalf("got %v", held)
+		}
 		equal(k, "starts", k.record(id).Starts, 1)
 	}},
 	{"not due", nil, func(k *kit) {

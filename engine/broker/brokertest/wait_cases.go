@@ -75,7 +75,7 @@ var waitCases = []testCase{
 	}},
 	{"count asked retries and keep starts", nil, func(k *kit) {
 		id := k.redelivered(2)
-		k.verdict(k.admit("a", attempts, id, 2), broker.Run)
+		k.begin("a", broker.Held, id)
 		k.wait(broker.Wait{ID: id, Asked: true}, broker.Done)
 		k.wait(broker.Wait{ID: id, Asked: true}, broker.Done)
 		k.wait(broker.Wait{ID: id, Error: "failed"}, broker.Done)
@@ -120,7 +120,7 @@ var waitCases = []testCase{
 	{"of an entry without a body end it", needs(deletedIDs), func(k *kit) {
 		id := k.redelivered(0)
 		k.DeleteEntries(k.stream, id)
-		k.wait(broker.Wait{ID: id, Error: "e"}, broker.NotOwned)
+		k.wait(broker.Wait{ID: id, Error: "e"}, broker.Gone)
 		equal(k, "record", k.record(id), broker.Record{})
 		equal(k, "pending", len(k.pending()), 0)
 	}},
@@ -157,5 +157,41 @@ var waitCases = []testCase{
 			equal(k, ids[i].String(), got, want)
 		}
 		k.near("idle", k.pending()[ids[300]].Idle, 50*time.Minute)
+	}},
+	{"sent again after a lost answer is written once", nil, func(k *kit) {
+		id := k.redelivered(0)
+		w := broker.Wait{ID: id, Timed: true, After: time.Minute, MinIdle: minIdle, Asked: true, Error: "later", Delivery: 1}
+		k.wait(w, broker.Done)
+		k.age(30*time.Minute, id)
+		before := k.record(id)
+		k.wait(w, broker.Done)
+		equal(k, "record", k.record(id), before)
+		k.near("idle", k.pending()[id].Idle, 30*time.Minute)
+		k.takeOver("b", "a", id)
+		k.wait(w, broker.Done) // though another has it by now
+		equal(k, "record", k.record(id), before)
+		equal(k, "owner", k.pending()[id].Consumer, "b")
+	}},
+	{"of another, or of another delivery, is not taken for it", nil, func(k *kit) {
+		id := k.redelivered(0)
+		w := broker.Wait{ID: id, Asked: true, Error: "later", Delivery: 1}
+		k.wait(w, broker.Done)
+		k.takeOver("b", "a", id)
+		w.Delivery = 2
+		got := k.settle(&broker.Settlement{Owner: k.owner("b"), Waits: []broker.Wait{w}})
+		equal(k, "status", got.Waits[0], broker.Done)
+		equal(k, "asked", k.record(id).Asked, 2)
+		k.wait(w, broker.NotOwned)
+		w.Delivery = 1
+		k.wait(w, broker.NotOwned)
+		equal(k, "asked", k.record(id).Asked, 2)
+	}},
+	{"takes the delivery back to what it was, however often it is sent", nil, func(k *kit) {
+		id := k.redelivered(3)
+		for range 3 {
+			k.wait(broker.Wait{ID: id, Timed: true, After: time.Minute, Uncount: true, Delivery: 4}, broker.Done)
+		}
+		equal(k, "deliveries", k.pending()[id].Deliveries, 3)
+		equal(k, "record", k.record(id).Delivery, 0)
 	}},
 }

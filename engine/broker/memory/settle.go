@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"time"
 
 	"pipeline/engine/broker"
 )
@@ -168,6 +169,12 @@ func publishing(m *broker.Add, err error) error {
 // putBack leaves an entry in the pending list and writes down why. One that
 // carries nothing to remember leaves the record as it is.
 func (b *Broker) putBack(s *stream, g *group, settlement *broker.Settlement, w *broker.Wait, now int64) broker.Status {
+	records := &b.besideOf(settlement.Stream, settlement.Group).records
+	old, _ := records.get(byID(w.ID))
+	writes := w.Timed || w.Asked || w.Error != ""
+	if writes && w.Delivery > 0 && old.Ended && old.Delivery == w.Delivery && old.By == settlement.Consumer {
+		return broker.Done // written before, and its answer was lost
+	}
 	p := g.held(w.ID, settlement.Consumer)
 	if p == nil {
 		return broker.NotOwned
@@ -176,20 +183,22 @@ func (b *Broker) putBack(s *stream, g *group, settlement *broker.Settlement, w *
 	if w.Timed && w.MinIdle > 0 {
 		aged = max(0, milliseconds(w.MinIdle)-after)
 	}
-	count := p.count
-	if w.Uncount {
-		count = max(0, count-1)
-	}
+	delivery := p.count
 	b.changed()
-	if !b.claim(s, g, p, settlement.Consumer, now, now-aged, count) {
-		return broker.NotOwned
+	if !b.claim(s, g, p, settlement.Consumer, now, now-aged, counted(w, p.count)) {
+		return broker.Gone
 	}
-	if !w.Timed && !w.Asked && w.Error == "" {
+	if !writes {
 		return broker.Done
 	}
-	records := &b.besideOf(settlement.Stream, settlement.Group).records
-	old, _ := records.get(byID(w.ID))
-	record := broker.Record{Starts: old.Starts, Asked: old.Asked, Error: w.Error, At: instant(now), By: settlement.Consumer}
+	record := old
+	record.Error, record.At, record.By, record.Due = w.Error, instant(now), settlement.Consumer, time.Time{}
+	if !w.Uncount {
+		record.Delivery, record.Ended = delivery, true
+		if delivery == 1 && record.First.IsZero() {
+			record.First = instant(now - milliseconds(w.Ago))
+		}
+	}
 	if w.Asked {
 		record.Asked++
 	}
@@ -198,4 +207,16 @@ func (b *Broker) putBack(s *stream, g *group, settlement *broker.Settlement, w *
 	}
 	records.set(byID(w.ID), record)
 	return broker.Done
+}
+
+// counted is the count of deliveries of what was delivered n times and is put
+// back.
+func counted(w *broker.Wait, n int64) int64 {
+	switch {
+	case !w.Uncount:
+		return n
+	case w.Delivery > 0: // the same however often it is sent
+		return w.Delivery - 1
+	}
+	return max(0, n-1)
 }

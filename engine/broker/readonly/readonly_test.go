@@ -98,6 +98,9 @@ var writes = map[string]call{
 	"Settle": func(ctx context.Context, b broker.Broker) (any, error) {
 		return b.Settle(ctx, &broker.Settlement{Owner: owner, Acks: []broker.ID{{Ms: 1}}})
 	},
+	"Begin": func(ctx context.Context, b broker.Broker) (any, error) {
+		return b.Begin(ctx, owner, []broker.ID{{Ms: 1}})
+	},
 	"AcquireSlot": func(ctx context.Context, b broker.Broker) (any, error) { return b.AcquireSlot(ctx, slot) },
 	"RenewSlot":   func(ctx context.Context, b broker.Broker) (any, error) { return b.RenewSlot(ctx, slot, 0) },
 	"ReleaseSlot": func(ctx context.Context, b broker.Broker) (any, error) { return nil, b.ReleaseSlot(ctx, slot, 0) },

@@ -44,6 +44,11 @@ func (b *Broker) Admit(_ context.Context, r broker.AdmitRequest) ([]broker.Admis
 	return nil, b.refuse("admit", r.Stream, r.Group)
 }
 
+// Begin is refused.
+func (b *Broker) Begin(_ context.Context, o broker.Owner, _ []broker.ID) ([]broker.Holding, error) {
+	return nil, b.refuse("begin", o.Stream, o.Group)
+}
+
 // Renew is refused.
 func (b *Broker) Renew(_ context.Context, o broker.Owner, _ []broker.ID) ([]broker.Holding, error) {
 	return nil, b.refuse("renew", o.Stream, o.Group)

@@ -13,7 +13,13 @@ import (
 //go:embed scripts/admit.lua
 var admitText string
 
-var admitScript = newScript(admitText)
+//go:embed scripts/begin.lua
+var beginText string
+
+var (
+	admitScript = newScript(admitText)
+	beginScript = newScript(beginText)
+)
 
 var verdicts = map[byte]broker.Verdict{'r': broker.Run, 'w': broker.NotDue, 'x': broker.Exhausted, 'l': broker.Lost}
 
@@ -53,6 +59,36 @@ func (b *Broker) Admit(ctx context.Context, r broker.AdmitRequest) ([]broker.Adm
 	}
 	if len(out) != len(r.Entries) {
 		return nil, b.fail(op, fmt.Errorf("%w of the admit script", errProtocol))
+	}
+	return out, nil
+}
+
+// Begin implements broker.Broker, with one script for every 250 ids.
+func (b *Broker) Begin(ctx context.Context, o broker.Owner, ids []broker.ID) ([]broker.Holding, error) {
+	op := on(o, "begin")
+	a := newArgs()
+	defer a.release()
+	var p batch
+	for chunk := range slices.Chunk(ids, maxEntries) {
+		mark := beginScript.call(a, 2)
+		a.add(o.Stream, b.keys.of(o.Stream, o.Group).records, o.Group, o.Consumer)
+		for _, id := range chunk {
+			a.id(id)
+		}
+		p.add(ctx, beginScript, a.since(mark))
+	}
+	if err := b.send(ctx, &p); err != nil {
+		return nil, b.fail(op, err)
+	}
+	out := make([]broker.Holding, 0, len(ids))
+	for i := range p.cmds {
+		answers, _ := p.reply(i).(string)
+		for j := range len(answers) {
+			out = append(out, holdings[answers[j]])
+		}
+	}
+	if len(out) != len(ids) {
+		return nil, b.fail(op, fmt.Errorf("%w of the begin script", errProtocol))
 	}
 	return out, nil
 }

@@ -252,13 +252,23 @@ func TestAdmit(t *testing.T) {
 			t.Errorf("record as it was: %+v", first[2].Record)
 		}
 		// Entry 4 was never seen to fail: its starts count from now on, until it has used up 4 attempts.
-		for _, want := range []broker.Verdict{broker.Run, broker.Exhausted, broker.Exhausted} {
-			if got := admit(broker.Redelivery{ID: ids[4], Deliveries: 91})[0]; got.Verdict != want || got.Record.Starts < 1 {
+		for starts, want := range []broker.Verdict{broker.Run, broker.Run, broker.Exhausted} {
+			if got := admit(broker.Redelivery{ID: ids[4], Deliveries: 91})[0]; got.Verdict != want || got.Record.Starts != int64(starts) {
 				t.Errorf("entry 4: %+v, want %v", got, want)
+			}
+			for range 3 { // the first two deliveries are not recorded, and a start of one delivery once
+				if _, err := b.TakeOver(t.Context(), owner("c"), "c", ids[4:5]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for range 2 {
+				if held, err := b.Begin(t.Context(), owner("c"), ids[4:5]); err != nil || held[0] != broker.Held {
+					t.Fatal(held, err)
+				}
 			}
 		}
 		records, err := b.Records(t.Context(), stream, group, []broker.ID{ids[0], ids[2], ids[4]})
-		if err != nil || records[0] != (broker.Record{}) || records[1].Starts != 1 || records[1].Asked != 1 || records[1].By != "c" || records[2].Starts != 2 {
+		if err != nil || records[0] != (broker.Record{}) || records[1].Starts != 0 || records[1].Asked != 1 || records[1].By != "c" || records[2].Starts != 3 {
 			t.Errorf("records %+v, %v", records, err)
 		}
 	})

@@ -27,7 +27,8 @@
 //
 //	{payments}:pipeline:ledger:records
 //	    A hash, one field per entry that was retried or started more than
-//	    twice: starts, asked retries, due time, last error, who. A field goes
+//	    twice: starts, asked retries, due time, last error, who, and what of
+//	    it is on record last (see scripts/wait.lua). A field goes
 //	    when its entry is settled; one that was left behind by a crash goes when
 //	    the floor has passed its id. The size follows the pending list.
 //	{payments}:pipeline:ledger:slot:SUBSCRIPTION-HOST-N

@@ -11,8 +11,8 @@ import (
 )
 
 // parseRecord reads a record as the scripts write it: "starts asked due at
-// length-of-consumer consumer error". The consumer and the error may hold any
-// bytes. An empty text is the record of an entry without one.
+// length-of-who who error". Who and the error may hold any bytes. An empty text
+// is the record of an entry without one.
 func parseRecord(text string) (broker.Record, error) {
 	var r broker.Record
 	if text == "" {
@@ -32,10 +32,28 @@ func parseRecord(text string) (broker.Record, error) {
 	if length >= int64(len(rest)) || rest[length] != ' ' {
 		return r, fmt.Errorf("%w: a record that is cut off", errProtocol)
 	}
-	return broker.Record{
-		Starts: numbers[0], Asked: numbers[1], Due: instant(numbers[2]), At: instant(numbers[3]),
-		By: rest[:length], Error: rest[length+1:],
-	}, nil
+	r = broker.Record{Starts: numbers[0], Asked: numbers[1], Due: instant(numbers[2]), At: instant(numbers[3]), Error: rest[length+1:]}
+	parseWho(&r, rest[:length])
+	return r, nil
+}
+
+// parseWho reads "consumer\x1fe3 1700000000000": what is on record last, s for a
+// start and e for an end, with its delivery, and the time of the first delivery.
+// A record of an earlier version has the consumer alone.
+func parseWho(r *broker.Record, who string) {
+	r.By = who
+	at := strings.LastIndexByte(who, '\x1f')
+	if at < 0 || at+1 == len(who) {
+		return
+	}
+	state := who[at+1]
+	delivery, first, _ := strings.Cut(who[at+2:], " ")
+	n, ok := number(delivery)
+	ms, known := number(first)
+	if !ok || !known || state != 's' && state != 'e' {
+		return
+	}
+	r.By, r.Delivery, r.Ended, r.First = who[:at], n, state == 'e', instant(ms)
 }
 
 // instant is a time of the server's clock; 0 is none.

@@ -146,4 +146,4 @@ func (p *settling) read(b *Broker) error {
 	return nil
 }
 
-var letters = map[byte]broker.Status{'d': broker.Done, 'n': broker.NotOwned, 'r': broker.Refused, 't': broker.Torn, 'm': broker.Duplicate}
+var letters = map[byte]broker.Status{'d': broker.Done, 'n': broker.NotOwned, 'r': broker.Refused, 't': broker.Torn, 'm': broker.Duplicate, 'g': broker.Gone}

@@ -52,6 +52,8 @@ func wait(a *args, w *broker.Wait) {
 	a.flag(w.Uncount)
 	a.flag(w.Asked)
 	a.flag(w.Timed || w.Asked || w.Error != "")
+	a.int(w.Delivery)
+	a.int(milliseconds(w.Ago))
 	a.ref(&w.Error)
 }
 

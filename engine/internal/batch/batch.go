@@ -3,6 +3,7 @@ package batch
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"pipeline/engine/value"
 )
@@ -17,6 +18,8 @@ type Batch struct {
 	Order []int32
 	// Swept: a sweep brought it and not a read.
 	Swept bool
+	// At is when it came.
+	At time.Time
 
 	open atomic.Int32
 }

@@ -6,6 +6,7 @@ package batch
 
 import (
 	"sync/atomic"
+	"time"
 
 	"pipeline/engine/broker"
 	"pipeline/engine/codec"
@@ -28,6 +29,12 @@ type Item struct {
 	// last error on record.
 	Exhausted bool
 	Past      string
+	// First is when a redelivered entry was first delivered; zero where that is
+	// not known.
+	First time.Time
+	// Alone: its last delivery came to no outcome, perhaps because its process died
+	// of it. It is run beside no other such entry.
+	Alone bool
 	// Foreign: a copy that another group's retry made.
 	Foreign bool
 	// Mark is the key that is marked when the entry is settled; empty for none.
@@ -121,15 +128,6 @@ type Action struct {
 // Redelivered reports whether the entry was delivered before, so that there
 // may be a record of it.
 func (it *Item) Redelivered() bool { return it.Delivery.Deliveries > 0 }
-
-// recorded is from how many earlier deliveries on the start of an entry is
-// written down before it is queued: see broker.Record.
-const recorded = 2
-
-// StartRecorded reports whether the start of this delivery was written down
-// before it was queued. If it is not run after all, an asked retry beside it
-// evens that out: queueing must not cost an attempt.
-func (it *Item) StartRecorded() bool { return it.Delivery.Deliveries >= recorded && !it.Exhausted }
 
 // renewable reports whether the item's lease is to be renewed. The action may
 // be read once the item is finished.

@@ -40,12 +40,7 @@ func (r *Runner) Run(ctx context.Context, it *batch.Item) (finished bool) {
 	return finished
 }
 
-// behind puts an item back that was not run: its delivery does not count. If
-// its start was written down already, an asked retry evens that out.
+// behind puts an item back that was not run: its delivery does not count.
 func behind(it *batch.Item) batch.Action {
-	w := broker.Wait{ID: it.Delivery.ID, Uncount: true}
-	if it.StartRecorded() {
-		w.Asked, w.Error = true, it.Past
-	}
-	return batch.Action{Verb: batch.Behind, Wait: w}
+	return batch.Action{Verb: batch.Behind, Wait: broker.Wait{ID: it.Delivery.ID, Uncount: true}}
 }

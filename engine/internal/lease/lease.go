@@ -6,6 +6,7 @@ package lease
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"pipeline/engine/broker"
@@ -71,6 +72,10 @@ type Keeper struct {
 	slotLost    bool
 	// slotDue and entriesDue are when the next renewals are.
 	slotDue, entriesDue time.Time
+
+	mu sync.Mutex
+	// waiting is exact from the moment that the timer fires, before Run goes on.
+	waiting bool
 }
 
 // Open announces the consumer to the group. Call it before anything is read or
@@ -88,7 +93,7 @@ func (k *Keeper) Open(ctx context.Context) error {
 
 // Run renews until ctx is done.
 func (k *Keeper) Run(ctx context.Context) {
-	for clock.Sleep(ctx, k.Clock, k.until()) == nil {
+	for k.sleep(ctx) == nil {
 		now := k.Clock.Now()
 		if k.follows > 0 && !now.Before(k.entriesDue) {
 			k.Renew(ctx)
@@ -108,6 +113,29 @@ func (k *Keeper) until() time.Duration {
 		next = k.entriesDue
 	}
 	return max(next.Sub(k.Clock.Now()), time.Millisecond)
+}
+
+// sleep sleeps until something is to be renewed, or ctx is done.
+func (k *Keeper) sleep(ctx context.Context) error {
+	due := make(chan struct{})
+	k.mu.Lock()
+	timer := k.Clock.AfterFunc(k.until(), func() {
+		k.mu.Lock()
+		k.waiting = false
+		k.mu.Unlock()
+		close(due)
+	})
+	k.waiting = true
+	k.mu.Unlock()
+	defer timer.Stop()
+	return clock.Wait(ctx, due)
+}
+
+// Waiting reports whether nothing is to be renewed now.
+func (k *Keeper) Waiting() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.waiting
 }
 
 // slotEvery is how often the slot is renewed: more often while this consumer

@@ -64,6 +64,8 @@ type candidate struct {
 	used      int
 	exhausted bool
 	past      string
+	first     time.Time
+	alone     bool
 }
 
 // Dispatch brings deliveries to the lanes. It blocks while lanes are full. It
@@ -114,6 +116,7 @@ func (d *Dispatcher) dispatch(ctx context.Context, ds []broker.Delivery, by arri
 		it := b.Grow()
 		it.Delivery, it.Used = run[i].delivery, run[i].used
 		it.Exhausted, it.Past = run[i].exhausted, run[i].past
+		it.First, it.Alone = run[i].first, run[i].alone
 	}
 	return cmp.Or(d.send(ctx, b), err)
 }
@@ -133,6 +136,7 @@ func (d *Dispatcher) send(ctx context.Context, b *batch.Batch) error {
 		batch.Put(b)
 		return nil
 	}
+	b.At = d.Clock.Now()
 	d.Prepare(b)
 	d.Held.Add(b)
 	err := d.ask(ctx, b)
@@ -225,12 +229,14 @@ func (d *Dispatcher) inquire(
 	var run []candidate
 	for i, a := range admissions {
 		e := again[i]
-		used := int(a.Record.Attempts(e.Deliveries))
+		c := candidate{delivery: e, used: int(a.Record.Attempts(e.Deliveries)), past: a.Record.Error, first: a.Record.First}
 		switch a.Verdict {
 		case broker.Run:
-			run = append(run, candidate{delivery: e, used: used, past: a.Record.Error})
+			c.alone = e.Deliveries >= broker.Recorded && a.Record.Unsettled(e.Deliveries)
+			run = append(run, c)
 		case broker.Exhausted:
-			run = append(run, candidate{delivery: e, used: used, exhausted: true, past: a.Record.Error})
+			c.exhausted = true
+			run = append(run, c)
 		case broker.NotDue, broker.Lost:
 			not(e, &a)
 		}

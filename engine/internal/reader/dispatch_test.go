@@ -128,6 +128,12 @@ func TestWhatUsedUpItsAttemptsComesMarkedWithItsLastError(t *testing.T) {
 		if last.Exhausted != (n == 2) || last.Used != n+1 || last.Past != "boom" {
 			t.Fatalf("delivery %d: exhausted %v, used %d, past %q", n+2, last.Exhausted, last.Used, last.Past)
 		}
+		if alone := n == 1; last.Alone != alone { // after a delivery that came to nothing
+			t.Errorf("delivery %d: runs alone: %v", n+2, last.Alone)
+		}
+		if _, err := s.broker.Begin(t.Context(), me, ids); err != nil {
+			t.Fatal(err)
+		}
 		s.held.Settled(s.batchOf(last), []*batch.Item{last})
 	}
 }

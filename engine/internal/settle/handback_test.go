@@ -12,7 +12,7 @@ import (
 
 // TestHandingBackCostsNoAttempt hands an entry back again and again that never
 // began to run, as restarts do to what is queued: its attempts must stay what
-// they were, though its starts are written down before it is queued.
+// they were.
 func TestHandingBackCostsNoAttempt(t *testing.T) {
 	for _, c := range []struct {
 		name  string

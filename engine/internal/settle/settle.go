@@ -17,6 +17,7 @@ import (
 	"pipeline/engine/broker"
 	"pipeline/engine/clock"
 	"pipeline/engine/internal/batch"
+	"pipeline/engine/internal/begin"
 	"pipeline/engine/internal/health"
 	"pipeline/engine/internal/hold"
 	"pipeline/engine/internal/retry"
@@ -45,6 +46,8 @@ type Settler struct {
 	// Keys are told what becomes of entries of closed keys; nil where none are
 	// held.
 	Keys *hold.Keys
+	// Begun is told of what may run no longer alone; it may be nil.
+	Begun *begin.Beginner
 	// Settled is told of what was written, Event of what is unusual. Fatal is
 	// told of an error that does not pass; entries then stay pending.
 	Settled func([]observe.Outcome)
@@ -117,8 +120,11 @@ func (s *Settler) Run(ctx context.Context) {
 
 // settle writes the shares and forgets what is written.
 func (s *Settler) settle(ctx context.Context, shares []batch.Share) {
-	s.work.build(s.Owner, s.Marks, shares)
+	s.work.build(s.Owner, s.Marks, shares, s.Clock.Now())
 	res, err := s.send(ctx)
+	if s.Begun != nil {
+		s.Begun.Settled(s.work.items)
+	}
 	if err != nil {
 		s.giveUp(ctx, shares, err)
 		return
@@ -199,14 +205,11 @@ func (s *Settler) giveUp(ctx context.Context, shares []batch.Share, err error) {
 // release hands back what was never started. If the answer is lost the entries
 // stay pending and come back when they have been idle.
 func (s *Settler) release(ctx context.Context) {
-	count := len(s.work.releases) + s.work.evened
+	count := len(s.work.releases)
 	if count == 0 {
 		return
 	}
-	var err error
-	if len(s.work.releases) > 0 {
-		err = s.handBack(ctx)
-	}
+	err := s.handBack(ctx)
 	s.Event(observe.Event{
 		Name: observe.EventHandedBack, Level: sandbox.Info, Count: count, Err: err,
 		Message: "handed back what was not started",
@@ -267,8 +270,7 @@ func (s *Settler) judge(res broker.SettleResult) {
 	for i, it := range w.waitItems {
 		wait := &w.settlement.Waits[i]
 		switch {
-		case it.Action.Verb == batch.Release:
-		case res.Waits[i] == broker.NotOwned:
+		case res.Waits[i] == broker.NotOwned, res.Waits[i] == broker.Gone:
 			s.stale(it)
 		case it.Action.Park:
 			s.Parked.Add(it.Delivery.ID, now.Add(wait.After))

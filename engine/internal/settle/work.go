@@ -18,11 +18,9 @@ type work struct {
 	stepItems  []*batch.Item
 	waitItems  []*batch.Item
 	releases   []broker.ID
-	// evened are those handed back as waits.
-	evened   int
-	unfenced []*batch.Item
-	stops    []*batch.Item
-	kept     map[*batch.Item]bool
+	unfenced   []*batch.Item
+	stops      []*batch.Item
+	kept       map[*batch.Item]bool
 	// resent: an answer was lost, so that some of it may have been written before.
 	resent bool
 	// duplicates is how many there were, first the first of them.
@@ -33,12 +31,12 @@ type work struct {
 	fates      []hold.Fate
 }
 
-func (w *work) build(owner broker.Owner, marks broker.Marks, shares []batch.Share) {
+func (w *work) build(owner broker.Owner, marks broker.Marks, shares []batch.Share, now time.Time) {
 	w.reset(owner)
 	w.settlement.Marks = marks
 	for _, share := range shares {
 		for i := range share.Len() {
-			w.add(share.At(i))
+			w.add(share.At(i), share.Batch.At, now)
 		}
 	}
 	slices.SortFunc(w.stepItems, func(a, b *batch.Item) int { return a.Delivery.ID.Compare(b.Delivery.ID) })
@@ -70,13 +68,13 @@ func (w *work) reset(owner broker.Owner) {
 	*s = broker.Settlement{Owner: owner, Acks: s.Acks[:0], Steps: s.Steps[:0], Waits: s.Waits[:0], Forget: s.Forget[:0]}
 	w.items, w.stepItems, w.waitItems = w.items[:0], w.stepItems[:0], w.waitItems[:0]
 	w.releases, w.unfenced, w.stops = w.releases[:0], w.unfenced[:0], w.stops[:0]
-	w.evened, w.resent, w.duplicates = 0, false, 0
+	w.resent, w.duplicates = false, 0
 }
 
 // add puts an item where its action says. A lost lease takes the right to
 // everything but a plain acknowledgement: that only says that a handler
 // finished, whoever's it was.
-func (w *work) add(it *batch.Item) {
+func (w *work) add(it *batch.Item, came, now time.Time) {
 	w.items = append(w.items, it)
 	lease := it.Lease()
 	s := &w.settlement
@@ -91,10 +89,12 @@ func (w *work) add(it *batch.Item) {
 		w.stepItems = append(w.stepItems, it)
 	case batch.Wait, batch.Behind:
 		w.waitItems = append(w.waitItems, it)
-		s.Waits = append(s.Waits, it.Action.Wait)
+		wait := it.Action.Wait
+		wait.Delivery, wait.Ago = it.Delivery.Deliveries+1, max(0, now.Sub(came))
+		s.Waits = append(s.Waits, wait)
 		return
 	case batch.Release:
-		w.release(it)
+		w.releases = append(w.releases, it.Delivery.ID)
 		return
 	case batch.Stop:
 		w.stops = append(w.stops, it)
@@ -105,20 +105,4 @@ func (w *work) add(it *batch.Item) {
 	if it.Redelivered() {
 		s.Forget = append(s.Forget, it.Delivery.ID)
 	}
-}
-
-// longIdle makes an entry look idle for so long that any claim takes it.
-const longIdle = 1_000_000_000 * time.Second
-
-// release hands an entry back that was never started: see StartRecorded.
-func (w *work) release(it *batch.Item) {
-	if !it.StartRecorded() {
-		w.releases = append(w.releases, it.Delivery.ID)
-		return
-	}
-	w.evened++
-	w.waitItems = append(w.waitItems, it)
-	w.settlement.Waits = append(w.settlement.Waits, broker.Wait{
-		ID: it.Delivery.ID, Timed: true, MinIdle: longIdle, Asked: true, Uncount: true, Error: it.Past,
-	})
 }

@@ -25,7 +25,7 @@ func (r *Runner) bury(it *batch.Item, reason, message string) {
 		Subscription: s.Label, Consumer: r.consumer, Attempts: out.Attempt,
 		LastDelivery: now, PipelineVersion: r.plan.version,
 	}
-	if !it.Redelivered() {
+	if letter.FirstDelivery = it.First; !it.Redelivered() {
 		letter.FirstDelivery = now
 	}
 	to := s.Group.DeadLetter

@@ -28,6 +28,8 @@ type Runner struct {
 	logs     func(*sandbox.Delivery) []sandbox.LogLine
 	minIdle  time.Duration
 	random   func() float64
+	// begin is asked before a redelivered entry runs; nil in a dry-run.
+	begin func(context.Context, *batch.Item) bool
 
 	instance sandbox.Instance
 	version  uint64
@@ -54,6 +56,10 @@ func NewRunner(
 	return &Runner{plan: p, consumer: consumer, code: code, clock: c, random: random, logs: logs, minIdle: groupMinIdle(p.sub.Group)}
 }
 
+// OnBegin has f asked whether a redelivered entry may run, just before it does. f
+// may wait.
+func (r *Runner) OnBegin(f func(context.Context, *batch.Item) bool) { r.begin = f }
+
 // Close frees the instance.
 func (r *Runner) Close() {
 	if r.instance != nil {
@@ -76,6 +82,10 @@ func (r *Runner) Run(ctx context.Context, it *batch.Item) bool {
 		it.Action = batch.Action{Verb: batch.Ack}
 		return true
 	case it.Invalid != nil:
+		// It does not run, but where it is retried this is an attempt.
+		if r.plan.sub.OnInvalid == spec.PolicyRetry && !r.begins(ctx, it) {
+			return false
+		}
 		r.invalid(it)
 		return true
 	case it.Unasked:
@@ -95,12 +105,20 @@ func (r *Runner) Run(ctx context.Context, it *batch.Item) bool {
 		it.Action.Wait.Uncount = true
 		return true
 	}
+	if !r.begins(ctx, it) {
+		return false
+	}
 	said, ok := r.call(ctx, it)
 	if !ok {
 		return false
 	}
 	r.decide(it, &said)
 	return true
+}
+
+// begins reports whether an attempt may begin.
+func (r *Runner) begins(ctx context.Context, it *batch.Item) bool {
+	return !it.Redelivered() || r.begin == nil || r.begin(ctx, it)
 }
 
 // call runs the handler; false means that it was called off.

@@ -183,6 +183,12 @@ func whole(idle time.Duration) time.Duration {
 // record is a record with the clock's times.
 func (k *Keyspace) record(r broker.Record) broker.Record {
 	shift := k.shift(r.At)
+	if !r.First.IsZero() {
+		r.First = r.First.Add(k.frame.at.Sub(k.frame.server))
+		if r.Delivery == 1 { // it was written with the rest
+			r.First = r.First.Add(-max(0, r.At.Sub(k.frame.server)))
+		}
+	}
 	for _, t := range []*time.Time{&r.At, &r.Due} {
 		if !t.IsZero() {
 			*t = t.Add(shift)

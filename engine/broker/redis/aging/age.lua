@@ -9,7 +9,7 @@
 -- XCLAIM drops an entry whose body is gone, which passing time does not: such an entry stays as it is. It gives none of
 -- them a time after the server's own, and those of "to" are not.
 -- Records begin with "starts asked due at", marks with "at"; a due of 0 is none. What was written after "from" was
--- written then. Who is alive has times among other numbers: those that no other number reaches.
+-- written then. Behind a record's consumer stands the first delivery, which was written with the end of that. Who is alive has times among other numbers: those that no other number reaches.
 local stream, group = KEYS[1], ARGV[1]
 local from, to, step, now, keep = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
 local kinds, firstTime = ARGV[7], 1e12
@@ -40,7 +40,14 @@ function age.r(key)
   for i = 1, #all, 2 do
     local counts, due, at, rest = string.match(all[i + 1], '^(%d+ %d+ )(%d+) (%d+)(.*)$')
     if due ~= '0' then due = shifted(due, at + 0) end
-    redis.call('HSET', key, all[i], counts .. due .. ' ' .. shifted(at, at + 0) .. rest)
+    local length, who, reason = string.match(rest, '^ (%d+) '), nil, nil
+    rest = string.sub(rest, #length + 3)
+    who, reason = string.sub(rest, 1, length), string.sub(rest, length + 1)
+    local before, delivery, first = string.match(who, '^(.*\31%l(%d+) )(%d+)$')
+    if before and first ~= '0' then
+      who = before .. shifted(first, delivery == '1' and at + 0 or 0)
+    end
+    redis.call('HSET', key, all[i], counts .. due .. ' ' .. shifted(at, at + 0) .. ' ' .. #who .. ' ' .. who .. reason)
   end
 end
 

@@ -99,6 +99,11 @@ func (k *Keyspace) Admit(ctx context.Context, r broker.AdmitRequest) ([]broker.A
 	})
 }
 
+// Begin implements broker.Broker.
+func (k *Keyspace) Begin(ctx context.Context, o broker.Owner, ids []broker.ID) ([]broker.Holding, error) {
+	return owned(ctx, k, "begin", o, func(b *redis.Broker, o broker.Owner) ([]broker.Holding, error) { return b.Begin(ctx, o, ids) })
+}
+
 // Renew implements broker.Broker.
 func (k *Keyspace) Renew(ctx context.Context, o broker.Owner, ids []broker.ID) ([]broker.Holding, error) {
 	return owned(ctx, k, "renew", o, func(b *redis.Broker, o broker.Owner) ([]broker.Holding, error) { return b.Renew(ctx, o, ids) })

@@ -1,14 +1,11 @@
 -- Decides about redelivered entries that are pending under the consumer: puts
--- back what is not due, stops what used up its attempts, and records the start
--- of what runs from its third delivery on.
+-- back what is not due and stops what used up its attempts.
 --
 -- KEYS[1]   the stream; KEYS[2] the group's records
 -- ARGV[1]   group, [2] consumer, [3] min_idle (ms), [4] most attempts, [5] first id, [6] last id
 -- ARGV[7]…  per entry: id, deliveries before this one
 -- Replies   verdicts, one letter an entry: r run, w not due, x exhausted, l lost;
---           then per entry: its record as it was, "" without one, and the ms until it is due
---
--- Entries whose start is recorded are renewed first: a full server accepts HSET only after a first write.
+--           then per entry: its record, "" without one, and the ms until it is due
 local stream, records, group, consumer = KEYS[1], KEYS[2], ARGV[1], ARGV[2]
 local idle, most, count = tonumber(ARGV[3]), tonumber(ARGV[4]), (#ARGV - 6) / 2
 
@@ -29,12 +26,12 @@ local found = redis.call('HMGET', records, unpack(ids))
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
-local verdicts, reply, renew, start = {}, { '' }, {}, {}
+local verdicts, reply = {}, { '' }
 for i = 1, count do
   local id, before, record, verdict, remaining = ids[i], tonumber(ARGV[6 + 2 * i]), found[i], 'r', 0
-  local starts, asked, due, rest = 0, 0, 0, ' 0 0  '
+  local starts, asked, due = 0, 0, 0
   if record then
-    starts, asked, due, rest = string.match(record, '^(%d+) (%d+) (%d+)( .*)$')
+    starts, asked, due = string.match(record, '^(%d+) (%d+) (%d+) ')
     starts, asked, due = tonumber(starts), tonumber(asked), tonumber(due)
   end
   local times = delivered(id)
@@ -46,20 +43,11 @@ for i = 1, count do
       'RETRYCOUNT', math.max(0, times - 1), 'JUSTID')
   elseif math.max(0, math.min(before, 2) + starts - asked) >= most then
     verdict = 'x'
-  elseif before >= 2 then
-    renew[#renew + 1] = id
-    start[#start + 1] = id
-    start[#start + 1] = string.format('%.0f %.0f %.0f', starts + 1, asked, due) .. rest
   end
   verdicts[i] = verdict
   reply[2 * i] = record or ''
   reply[2 * i + 1] = string.format('%.0f', remaining)
 end
 
-if #renew > 0 then
-  renew[#renew + 1] = 'JUSTID'
-  redis.call('XCLAIM', stream, group, consumer, 0, unpack(renew))
-  redis.call('HSET', records, unpack(start))
-end
 reply[1] = table.concat(verdicts)
 return reply
