@@ -12,10 +12,13 @@ import (
 	"pgregory.net/rapid"
 
 	"pipeline/engine/broker"
+	"pipeline/engine/broker/redis/aging"
+	"pipeline/engine/clock"
 	"pipeline/engine/harness"
 	"pipeline/engine/outcome"
 	"pipeline/engine/spec"
 	"pipeline/sandbox"
+	"pipeline/tests/redistest"
 )
 
 // said are outcomes by their letters.
@@ -28,7 +31,7 @@ var said = map[byte]outcome.Outcome{
 type keyed struct {
 	*harness.Harness
 
-	t    *rapid.T
+	t    rapid.TB
 	keys map[broker.ID]string
 	// calls counts the calls at each entry.
 	calls map[string]int
@@ -134,27 +137,12 @@ func drawSteps(t *rapid.T, kinds []string) []step {
 // no consumer runs an entry while it has an earlier one of the key that is not
 // at its end; nothing is lost and nothing stays.
 func TestTheOrderOfAKeyIsNeverBroken(t *testing.T) {
-	tests := []struct {
-		name    string
-		workers int
-		change  func(*spec.Subscription)
-		kinds   []string
-	}{
-		{"one process", 1, holds, []string{"publish", "publish", "advance", "fault"}},
-		{"one process, nobody claims", 1, unclaimed, []string{"publish", "publish", "advance", "fault"}},
-		{"two processes", 2, holds, []string{"publish", "publish", "advance"}},
-		{"stops and crashes", 2, holds, []string{"publish", "publish", "advance", "fault", "stop", "kill"}},
-		{"stops and crashes, XAUTOCLAIM", 2, byAutoclaim, []string{"publish", "publish", "advance", "fault", "stop", "kill"}},
-		{"little room", 1, limited(3, holds), []string{"publish", "publish", "advance", "fault"}},
-		{"little room, crashes", 2, limited(3, holds), []string{"publish", "publish", "advance", "stop", "kill"}},
-	}
-	for _, test := range tests {
+	for _, test := range plays {
 		t.Run(test.name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				steps := drawSteps(t, test.kinds)
-				sole := !slices.Contains(test.kinds, "kill") && !slices.Contains(test.kinds, "stop")
-				first := playKeyed(t, test.workers, test.change, steps, sole)
-				if again := playKeyed(t, test.workers, test.change, steps, sole); again != first {
+				first := playKeyed(t, harness.Config{}, test.workers, test.change, steps, test.sole())
+				if again := playKeyed(t, harness.Config{}, test.workers, test.change, steps, test.sole()); again != first {
 					t.Fatalf("the second run differs: %s", difference(first, again))
 				}
 			})
@@ -162,13 +150,35 @@ func TestTheOrderOfAKeyIsNeverBroken(t *testing.T) {
 	}
 }
 
-func playKeyed(t *rapid.T, workers int, change func(*spec.Subscription), steps []step, sole bool) string {
+// keyedPlay is how many processes there are, how they hold keys and what happens.
+type keyedPlay struct {
+	name    string
+	workers int
+	change  func(*spec.Subscription)
+	kinds   []string
+}
+
+// sole: nothing comes from a consumer that is gone.
+func (p *keyedPlay) sole() bool {
+	return !slices.Contains(p.kinds, "kill") && !slices.Contains(p.kinds, "stop")
+}
+
+var plays = []keyedPlay{
+	{"one process", 1, holds, []string{"publish", "publish", "advance", "fault"}},
+	{"one process, nobody claims", 1, unclaimed, []string{"publish", "publish", "advance", "fault"}},
+	{"two processes", 2, holds, []string{"publish", "publish", "advance"}},
+	{"stops and crashes", 2, holds, []string{"publish", "publish", "advance", "fault", "stop", "kill"}},
+	{"stops and crashes, XAUTOCLAIM", 2, byAutoclaim, []string{"publish", "publish", "advance", "fault", "stop", "kill"}},
+	{"little room", 1, limited(3, holds), []string{"publish", "publish", "advance", "fault"}},
+	{"little room, crashes", 2, limited(3, holds), []string{"publish", "publish", "advance", "stop", "kill"}},
+}
+
+func playKeyed(t rapid.TB, cfg harness.Config, workers int, change func(*spec.Subscription), steps []step, sole bool) string {
 	k := &keyed{t: t, keys: map[broker.ID]string{}, calls: map[string]int{}, sole: sole}
 	var err error
-	k.Harness, err = harness.New(harness.Config{
-		Pipeline: single(func(s *spec.Subscription) { change(s); s.Retry.MaxDelay = time.Minute }),
-		Handlers: map[string]sandbox.Handler{"s": harness.Func(k.handle)},
-	})
+	cfg.Pipeline = single(func(s *spec.Subscription) { change(s); s.Retry.MaxDelay = time.Minute })
+	cfg.Handlers = map[string]sandbox.Handler{"s": harness.Func(k.handle)}
+	k.Harness, err = harness.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,4 +253,47 @@ func (k *keyed) ended() {
 			}
 		}
 	}
+}
+
+// TestHeldKeysAreTheSameOnARealServer plays the same steps in memory and there:
+// what ran when, what came of it and what is told is the same.
+func TestHeldKeysAreTheSameOnARealServer(t *testing.T) {
+	for version, played := range map[string]string{"8.6": "8.6.3", "7.0": "7.0.15"} {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			redis, err := aging.Open(t.Context(), redistest.Shared(t, version).URL(), clock.Real())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = redis.Close() }()
+			for _, test := range plays {
+				for seed := range max(1, *aged/3) {
+					steps := rapid.Custom(func(t *rapid.T) []step { return drawSteps(t, test.kinds) }).Example(seed)
+					for i := range steps {
+						for j, e := range steps[i].entries {
+							// Copies, which entries without a key leave, have ids of the
+							// server's own time.
+							steps[i].entries[j] = strings.ReplaceAll(e, "-", "d")
+						}
+					}
+					memory := playKeyed(t, harness.Config{Version: played}, test.workers, test.change, steps, test.sole())
+					server := playKeyed(t, onRedis(t, redis), test.workers, test.change, steps, test.sole())
+					if a, b := nameless(letterless(memory)), nameless(letterless(server)); a != b {
+						t.Fatalf("%s, seed %d, %+v: %s", test.name, seed, steps, difference(a, b))
+					}
+				}
+			}
+		})
+	}
+}
+
+// letterless drops the dead letters of a state: they hold the time.
+func letterless(state string) string {
+	var kept strings.Builder
+	for line := range strings.Lines(state) {
+		if !strings.Contains(line, "entry dead ") {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
 }

@@ -269,12 +269,12 @@ func (s *Sweeper) leased(p *broker.Pending) bool {
 	return s.Leased > 0 && (p.Idle < s.Leased || !s.Permit.Allows())
 }
 
-// Own brings in entries that are pending here without being held or parked:
+// Own brings in entries that are pending here without being known here:
 // those of a read whose answer was lost. It must not run beside a read of the
 // same consumer.
 func (s *Sweeper) Own(ctx context.Context) error {
 	_, err := s.sweep(ctx, s.Owner.Consumer, func(p *broker.Pending) bool {
-		return s.Held.Contains(p.ID) || s.Parked.Contains(p.ID)
+		return s.Held.Contains(p.ID) || s.Parked.Contains(p.ID) || s.Keys.Contains(p.ID)
 	})
 	return err
 }
