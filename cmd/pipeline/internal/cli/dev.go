@@ -245,10 +245,18 @@ func (d *devRun) waiting(out *view.Live) ([]view.Waiting, error) {
 // first that comes back.
 const maxWaiting = 100_000
 
-// firstDue is the entry that comes back first; those that nothing brings back
-// come last.
+// firstDue is the entry that comes back first. Those that nothing brings back
+// come last, and last of all those that were not run yet: they are held behind
+// others of their key.
 func firstDue(first *view.PendingEntry, e view.PendingEntry) *view.PendingEntry {
-	if first == nil || !e.Due.IsZero() && (first.Due.IsZero() || e.Due.Before(first.Due)) {
+	switch {
+	case first == nil:
+		return &e
+	case (first.Deliveries > 0) != (e.Deliveries > 0):
+		if e.Deliveries > 0 {
+			return &e
+		}
+	case !e.Due.IsZero() && (first.Due.IsZero() || e.Due.Before(first.Due)):
 		return &e
 	}
 	return first
