@@ -159,10 +159,11 @@ func (c *Comparison) Streams() []*spec.Stream {
 // Run runs each entry once through both versions of every subscription of its
 // stream that both have, once more where they differ, and emits every result,
 // in the order of the entries and of the new version's file. emit is called from
-// one goroutine; an error of it ends the run and is returned. Memory does not
-// grow with the number of entries.
+// one goroutine; an error of it ends the run and is returned. Memory is that of
+// DryRun.Run.
 func (c *Comparison) Run(ctx context.Context, in iter.Seq[DryEntry], emit func(*Compared) error) error {
 	var out Compared
+	was, is := dryMarks{}, dryMarks{}
 	return inOrder(ctx, in, c.worker, func(job *dryJob) error {
 		for j := range job.entries {
 			for i, p := range c.pairs {
@@ -172,7 +173,11 @@ func (c *Comparison) Run(ctx context.Context, in iter.Seq[DryEntry], emit func(*
 				}
 				out = Compared{Old: dryOutcome(p.old, first[0][j]), New: dryOutcome(p.new, first[1][j]), Stream: p.new.Group.Stream}
 				out.Same = second[0] == nil || second[0][j] == nil
-				if !out.Same {
+				was.judge(p.old, c.old.plans[p.old], first[0][j])
+				is.judge(p.new, c.new.plans[p.new], first[1][j])
+				if oldRan, newRan := !duplicate(first[0][j]), !duplicate(first[1][j]); !oldRan || !newRan {
+					out.Same = oldRan == newRan // whatever a handler would have said of a duplicate
+				} else if !out.Same {
 					out.OldVaries = !same(p.old, first[0][j], p.old, second[0][j])
 					out.NewVaries = !same(p.new, first[1][j], p.new, second[1][j])
 				}
@@ -184,6 +189,8 @@ func (c *Comparison) Run(ctx context.Context, in iter.Seq[DryEntry], emit func(*
 		return nil
 	})
 }
+
+func duplicate(it *batch.Item) bool { return it.Outcome.Result == observe.ResultDuplicate }
 
 func dryOutcome(s *spec.Subscription, it *batch.Item) DryOutcome {
 	return DryOutcome{s, &it.Body.Value, &it.Outcome}

@@ -86,14 +86,18 @@ func streamsOf(subs []*spec.Subscription) []*spec.Stream {
 // Run runs each entry once through every subscription of its stream, over all
 // cores, and emits the outcomes in the order of the entries and, for each, of
 // the subscriptions in the file. emit is called from one goroutine; an error of
-// it ends the run and is returned. Memory does not grow with the number of
-// entries.
+// it ends the run and is returned. An entry whose key an earlier one would have
+// marked is a duplicate.
+// Memory does not grow with the number of entries, but for the keys of a window
+// where a subscription deduplicates.
 func (d *DryRun) Run(ctx context.Context, in iter.Seq[DryEntry], emit func(*DryOutcome) error) error {
 	var out DryOutcome
+	marks := dryMarks{}
 	return inOrder(ctx, in, d.worker, func(job *dryJob) error {
 		for j := range job.entries {
 			for i, s := range d.subs {
 				if it := job.columns[i][j]; it != nil {
+					marks.judge(s, d.plans[s], it)
 					out = DryOutcome{s, &it.Body.Value, &it.Outcome}
 					if err := emit(&out); err != nil {
 						return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"pipeline/engine"
 	"pipeline/engine/broker"
@@ -43,6 +44,93 @@ func entries(s *spec.Stream, n int) func(func(engine.DryEntry) bool) {
 			}
 		}
 		yield(engine.DryEntry{Stream: &spec.Stream{}, ID: broker.ID{Ms: uint64(n + 1)}})
+	}
+}
+
+// Duplicates are found in the order of the entries, over all cores, within the
+// window by the time of their ids.
+func TestADryRunFindsDuplicates(t *testing.T) {
+	s := subscription()
+	s.Idempotency = &spec.Idempotency{Key: &spec.Path{Root: spec.RootEntry, Steps: []spec.Step{{Name: "k"}}}, Window: time.Second}
+	cfg := engine.Config{
+		Pipeline: &spec.Pipeline{Groups: []*spec.Group{s.Group}},
+		Handlers: map[string]sandbox.Handler{"h": function(func(d *sandbox.Delivery) outcome.Outcome {
+			return outcome.Outcome{Kind: map[string]outcome.Kind{"dead": outcome.Dead, "drop": outcome.Drop, "ack": outcome.Ack}[d.Body.Get("say").Text()]}
+		})},
+	}
+	const n = 3000 // one each millisecond, a third of the keys dead-lettered at first
+	in := func(yield func(engine.DryEntry) bool) {
+		for i := range n {
+			say := []string{"dead", "ack", "drop"}[i%3]
+			fields := []broker.Field{{Name: "_payload", Value: fmt.Sprintf(`{"k":%d,"say":%q}`, i%700/2, say)}}
+			if !yield(engine.DryEntry{Stream: s.Group.Stream, ID: broker.ID{Ms: uint64(i + 1)}, Fields: fields}) {
+				return
+			}
+		}
+	}
+	d, err := engine.NewDryRun(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	marked, i, found := map[int]int{}, 0, 0
+	err = d.Run(t.Context(), in, func(d *engine.DryOutcome) error {
+		want, key := observe.Result([]string{"dead", "ack", "drop"}[i%3]), i%700/2
+		at, ok := marked[key]
+		switch {
+		case ok && i-at < 1000:
+			want = observe.ResultDuplicate
+			found++
+			if d.Outcome.Reason != fmt.Sprintf("of %d-0", at+1) {
+				t.Errorf("entry %d: %s", i, d.Outcome.Reason)
+			}
+		case i%3 > 0:
+			marked[key] = i
+		}
+		if d.Outcome.Result != want {
+			t.Errorf("entry %d with key %d: %s, want %s", i, key, d.Outcome.Result, want)
+		}
+		i++
+		return nil
+	})
+	if err != nil || i != n || found < n/4 {
+		t.Errorf("%d entries, %d duplicates, %v", i, found, err)
+	}
+	compareDuplicates(t, cfg, in)
+}
+
+// compareDuplicates compares a version that deduplicates with one that does not:
+// they differ in the duplicates alone.
+func compareDuplicates(t *testing.T, cfg engine.Config, in func(func(engine.DryEntry) bool)) {
+	t.Helper()
+	old := *cfg.Pipeline.Groups[0].Subscriptions[0]
+	group := *old.Group
+	group.Subscriptions = []*spec.Subscription{&old}
+	old.Group, old.Idempotency = &group, nil
+	before := cfg
+	before.Pipeline = &spec.Pipeline{Groups: []*spec.Group{&group}}
+	for name, was := range map[string]engine.Config{"without": before, "with": cfg} {
+		c, err := engine.NewComparison(was, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		differ, duplicates := 0, 0
+		if err := c.Run(t.Context(), in, func(c *engine.Compared) error {
+			if c.New.Outcome.Result == observe.ResultDuplicate {
+				duplicates++
+			}
+			if !c.Same {
+				differ++
+				if c.New.Outcome.Result != observe.ResultDuplicate || c.OldVaries || c.NewVaries {
+					t.Errorf("%s: %s became %s", name, c.Old.Outcome.Result, c.New.Outcome.Result)
+				}
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if want := map[string]int{"without": duplicates, "with": 0}[name]; differ != want || duplicates == 0 {
+			t.Errorf("%s: %d differ of %d duplicates", name, differ, duplicates)
+		}
 	}
 }
 

@@ -131,7 +131,7 @@ func (l *loader) buildSubscription(g *builtGroup, n *node) *spec.Subscription {
 	}
 	if i := n.one("idempotency"); i != nil {
 		s.Idempotency = &spec.Idempotency{Window: i.val("window").dur}
-		s.Idempotency.Key = l.compile(i, "key", l.bodies(stream), eval.WantScalar)
+		s.Idempotency.Key = l.compile(i, "key", l.bodies(stream), eval.WantIdentity)
 	}
 	return s
 }

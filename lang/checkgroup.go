@@ -23,7 +23,9 @@ func (l *loader) checkGroup(p *spec.Pipeline, g *builtGroup) {
 	}
 	l.checkReplies(g, enabled)
 	l.checkClaims(g, enabled)
-	l.checkCompeting(enabled)
+	if !l.checkCompeting(enabled) {
+		l.checkOnce(g, enabled)
+	}
 	l.checkHolders(enabled)
 	l.checkSlots(p, g, enabled)
 }
@@ -31,6 +33,7 @@ func (l *loader) checkGroup(p *spec.Pipeline, g *builtGroup) {
 // checkSubscription compares times that must fit together.
 func (l *loader) checkSubscription(p *spec.Pipeline, s *builtSub) {
 	l.checkTimeout(s)
+	l.checkWindow(s)
 	block := s.node.val("block")
 	pipe := l.root.one("pipeline")
 	if block.ok && pipe != nil && pipe.val("drain_timeout").ok && s.spec.Block >= p.DrainTimeout {
@@ -140,19 +143,22 @@ func (l *loader) checkClaims(g *builtGroup, subs []*builtSub) {
 }
 
 // checkCompeting reports two subscriptions of one group that read the same
-// entries: one may read new ones, one may take over pending ones.
-func (l *loader) checkCompeting(subs []*builtSub) {
+// entries, and whether there are any: one may read new ones, one may take over
+// pending ones.
+func (l *loader) checkCompeting(subs []*builtSub) (compete bool) {
 	var reader, claimer *builtSub
 	for _, s := range subs {
 		if s.node.one("claim") != nil && !s.node.one("claim").val("only").ok {
-			return
+			return true // it is not known
 		}
 		reads := s.spec.Claim == nil || !s.spec.Claim.Only
 		claims := s.spec.Claim != nil
 		switch {
 		case reads && reader != nil:
+			compete = true
 			l.compete(s, reader, "new entries")
 		case claims && claimer != nil:
+			compete = true
 			l.compete(s, claimer, "pending entries")
 		}
 		if reads && reader == nil {
@@ -162,6 +168,7 @@ func (l *loader) checkCompeting(subs []*builtSub) {
 			claimer = s
 		}
 	}
+	return compete
 }
 
 func (l *loader) compete(s, other *builtSub, what string) {

@@ -229,27 +229,32 @@ func (f *fact) bound(op spec.Op, n *big.Rat) bool {
 
 // checkNullable notes keys that some entries do not have.
 func (l *loader) checkNullable(s *builtSub) {
-	stream := s.group.node.val("stream").ref
-	for _, k := range []struct {
-		block, without string
-		key            spec.Expr
-	}{
-		{"workers", "Entries without it share no key: they run beside each other, in no order.", s.spec.Workers.Key},
-		{"idempotency", "Entries without it are never taken for duplicates.", idempotencyKey(s.spec)},
-	} {
-		p, ok := k.key.(*spec.Path)
-		if !ok || stream == nil || !optional(p, l.bodies(stream).Entry) {
-			continue
+	if p, ok := s.spec.Workers.Key.(*spec.Path); ok {
+		l.nullable(diag.Notice, s, "workers", p, "Entries without it share no key: they run beside each other, in no order.")
+	}
+	if s.spec.Idempotency == nil {
+		return
+	}
+	parts := []spec.Expr{s.spec.Idempotency.Key}
+	if t, ok := parts[0].(*spec.Template); ok {
+		parts = t.Parts
+	}
+	for _, part := range parts {
+		if p, ok := part.(*spec.Path); ok && l.nullable(diag.Warning, s, "idempotency", p, "Entries without it are invalid and do not run: see on_invalid.") {
+			return
 		}
-		l.add(diag.Notice, diag.NullKey, s.node.one(k.block).val("key").rng, fmt.Sprintf("%s is optional, so some entries have no key", pathText(p)),
-			k.without+" Declare the field as required, or choose another key.").
-			Relate(l.bodies(stream).EntryAt, fmt.Sprintf("stream.%s declares its entries here", stream.label))
 	}
 }
 
-func idempotencyKey(s *spec.Subscription) spec.Expr {
-	if s.Idempotency == nil {
-		return nil
+// nullable adds a diagnostic about a path of a block's key that is optional, and
+// reports whether it did.
+func (l *loader) nullable(severity diag.Severity, s *builtSub, block string, p *spec.Path, without string) bool {
+	stream := s.group.node.val("stream").ref
+	if stream == nil || !optional(p, l.bodies(stream).Entry) {
+		return false
 	}
-	return s.Idempotency.Key
+	l.add(severity, diag.NullKey, s.node.one(block).val("key").rng, fmt.Sprintf("%s is optional, so some entries have no key", pathText(p)),
+		without+" Declare the field as required, or choose another key.").
+		Relate(l.bodies(stream).EntryAt, fmt.Sprintf("stream.%s declares its entries here", stream.label))
+	return true
 }

@@ -275,7 +275,11 @@ const (
 // Idempotency acknowledges an entry whose key was settled within Window
 // without running it.
 type Idempotency struct {
-	Key    Expr
+	// Key tells an entry from all others. One that lacks it, or a part of a
+	// template, is invalid.
+	Key Expr
+	// Window is how long a key is remembered; the same in all subscriptions of a
+	// group that have the same key.
 	Window time.Duration
 }
 

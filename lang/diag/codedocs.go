@@ -118,6 +118,8 @@ var docs = map[Code][2]string{
 	RetentionUnprotected: {"max_length may remove entries that no group has read.", "Add protect = \"unacknowledged\"."},
 	NoDeadLetter:         {"A group has no dead_letter block.", "Name a stream, with a retention; the default one is never trimmed."},
 	SlotsDiffer:          {"Streams of one atomic step lie in different slots of a cluster.", "Give their names the same {tag}."},
+	DifferentIdempotency: {"Subscriptions of one group deduplicate differently, or only some of them do.", "Give each the same idempotency block."},
+	WindowTooShort:       {"A key is forgotten while an entry that has it may still be tried.", "Make window longer than entries are tried."},
 	ConstantKey:          {"A key is the same for every entry.", "Name a field of the entry: key = entry.id."},
 	UnreachableRoute:     {"The condition of a route is always false.", "Correct the condition, or remove the route."},
 	HoldWithoutKey:       {"while_retrying = \"hold\" keeps the order of a key, and no key is named.", "Name the field whose order counts: key = entry.account."},

@@ -116,6 +116,8 @@ const (
 	Unused               Code = "unused"
 	CompetingReaders     Code = "competing_subscriptions"
 	DifferentMinIdle     Code = "different_min_idle"
+	DifferentIdempotency Code = "different_idempotency"
+	WindowTooShort       Code = "window_too_short"
 	ReservedName         Code = "reserved_name"
 	RetentionUnprotected Code = "retention_unprotected"
 	NoDeadLetter         Code = "no_dead_letter"

@@ -38,6 +38,8 @@ const (
 	WantScalar Want = iota
 	// WantBool is a condition.
 	WantBool
+	// WantIdentity is a string or number that tells an entry from all others.
+	WantIdentity
 )
 
 // allowedForms ends every refusal of an expression over an entry.
@@ -69,7 +71,12 @@ func (s *Scope) Compile(e hclsyntax.Expression, bodies Bodies, want Want, where 
 		s.fail(diag.TypeMismatch, e, fmt.Sprintf("%s must be true or false, this is %s", where, A(describe(t))), "Compare it with something: entry.amount > 100.")
 		return nil, false
 	}
-	if want == WantScalar && !scalar(t) {
+	if want == WantIdentity && t != nil && t.Kind == spec.TypeBool {
+		s.fail(diag.TypeMismatch, e, fmt.Sprintf("%s must be a string or number, this is %s", where, A(describe(t))),
+			"A bool has two values, so that nearly all entries would be taken for copies. Name a field that tells entries apart: key = entry.id.")
+		return nil, false
+	}
+	if want != WantBool && !scalar(t) {
 		s.fail(diag.TypeMismatch, e, fmt.Sprintf("%s must be a string, number or bool, this is %s", where, A(describe(t))), "Choose one of its members.")
 		return nil, false
 	}

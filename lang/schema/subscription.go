@@ -161,8 +161,8 @@ var routeBlock = &Block{
 }
 
 var idempotencyBlock = &Block{
-	Name: "idempotency", Max: 1, Synonyms: []string{"dedup", "deduplicate", "deduplication", "unique", "idempotent"}, Unavailable: true,
-	Doc:   "Acknowledge an entry whose key was settled within the window without running it. Inside Redis only: an external effect needs a unique key of its own.",
+	Name: "idempotency", Max: 1, Synonyms: []string{"dedup", "deduplicate", "deduplication", "unique", "idempotent"},
+	Doc:   "Acknowledge an entry whose key was settled within the window, without running it and without publishing anything: outcome `duplicate`. A key is settled by ack, reply and drop, in one step with the acknowledgement; retries and dead letters settle nothing. Of two entries with one key that run at once, both may run and one publishes. It deduplicates inside Redis: what a handler does elsewhere needs a unique key of its own there.",
 	Since: since,
 	Example: `idempotency {
   key    = entry.id
@@ -171,11 +171,12 @@ var idempotencyBlock = &Block{
 	Args: []*Arg{
 		{
 			Name: "key", Kind: Expression, Required: true, Synonyms: []string{"id", "by", "unique_key", "message_id"}, Example: `entry.id`,
-			Doc: "What makes two entries the same.", Since: since,
+			Doc: "What makes two entries the same: a string or a number, 1 and \"1\" alike. An entry that lacks it, or one of the parts of a template, is invalid: see `on_invalid`. Entries of one group share what they remember as long as the key is written the same way.", Since: since,
 		},
 		{
 			Name: "window", Kind: Duration, Required: true, Min: "1s", Max: "30d", Synonyms: []string{"ttl", "duration", "period", "for", "expires", "interval"}, Example: `"24h"`,
-			Doc: "How long a key is remembered.", Since: since,
+			Why: "shorter ones forget before a producer tries again, longer ones fill the server's memory",
+			Doc: "How long a key is remembered after it was settled, exactly, by the server's clock. Make it longer than entries are retried. The server keeps the keys of up to two windows, about 150 bytes each.", Since: since,
 		},
 	},
 }

@@ -119,7 +119,7 @@ group "billing" {
 
     idempotency {
       key    = entry.id
-      window = "1h"
+      window = "30d"
     }
   }
 }

@@ -122,6 +122,6 @@ type Pending struct {
 func Outcomes() []string {
 	return []string{
 		"ack", "retry", "reply", "dead", "drop", "failed", "invalid",
-		"foreign_retry", "stale", "running", "unsettled", "crashed", "canceled",
+		"duplicate", "foreign_retry", "stale", "running", "unsettled", "crashed", "canceled",
 	}
 }

@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"pipeline/engine/broker"
@@ -122,7 +123,11 @@ func (k *collector) settings() {
 	if what, ok := strings.CutPrefix(s.Eviction, "allkeys-"); ok {
 		k.evicts("maxmemory-policy is allkeys-"+what+": a full server removes streams with all their groups", s.MaxMemory)
 	} else if strings.HasPrefix(s.Eviction, "volatile-") {
-		k.evicts("maxmemory-policy is "+s.Eviction+": a full server removes the leases of consumer names", s.MaxMemory)
+		what := "the leases of consumer names"
+		if slices.ContainsFunc(k.pipeline.Groups, deduplicates) {
+			what += " and the keys of settled entries, whose copies then run"
+		}
+		k.evicts("maxmemory-policy is "+s.Eviction+": a full server removes "+what, s.MaxMemory)
 	}
 	if !s.AppendOnly && s.SnapshotsKnown && s.Snapshots == "" {
 		k.add(diag.Diagnostic{

@@ -59,7 +59,11 @@ func (k *collector) demand() *demand {
 		}
 		_, beside := redis.Patterns(g.Stream.Spec.Name)
 		from := about{pos: g.Spec.Pos, pattern: beside}
-		for _, use := range []redis.Use{redis.Records, redis.Floors, redis.Slots} {
+		uses := []redis.Use{redis.Records, redis.Floors, redis.Slots}
+		if deduplicates(g.Spec) {
+			uses = append(uses, redis.Marks)
+		}
+		for _, use := range uses {
 			d.add(from, use.Needs(g.Stream.Spec.Name, g.Name)...)
 		}
 		if g.Action == Create || g.Action == Restore {
@@ -68,6 +72,11 @@ func (k *collector) demand() *demand {
 		}
 	}
 	return d
+}
+
+// deduplicates reports whether a group remembers the keys of its entries.
+func deduplicates(g *spec.Group) bool {
+	return slices.ContainsFunc(g.Subscriptions, func(s *spec.Subscription) bool { return s.Idempotency != nil })
 }
 
 // groups reports whether a need is to change the groups of a stream.

@@ -13,8 +13,11 @@ import (
 // results are all results, in the order in which summaries show them.
 var results = []observe.Result{
 	observe.ResultAck, observe.ResultReply, observe.ResultRetry, observe.ResultDrop, observe.ResultDead,
-	observe.ResultFailed, observe.ResultInvalid, observe.ResultForeignRetry, observe.ResultStale,
+	observe.ResultFailed, observe.ResultInvalid, observe.ResultDuplicate, observe.ResultForeignRetry, observe.ResultStale,
 }
+
+// rare are the results that summaries name only where they occurred.
+var rare = []observe.Result{observe.ResultDuplicate, observe.ResultForeignRetry, observe.ResultStale}
 
 // resultWidth is the width of an ordinary result's name.
 const resultWidth = len("invalid")
@@ -30,7 +33,7 @@ func resultStyle(r observe.Result) style {
 		return cyan
 	case observe.ResultRetry, observe.ResultStale, observe.ResultForeignRetry:
 		return yellow
-	case observe.ResultDrop:
+	case observe.ResultDrop, observe.ResultDuplicate:
 		return dim
 	default:
 		return red

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -73,7 +74,7 @@ func appendResultCounts(dst []byte, of func(observe.Result) int64) []byte {
 	first := true
 	for _, r := range results {
 		n := of(r)
-		if n == 0 && (r == observe.ResultForeignRetry || r == observe.ResultStale) {
+		if n == 0 && slices.Contains(rare, r) {
 			continue
 		}
 		if !first {
