@@ -34,10 +34,11 @@ import (
 const (
 	guideFile      = "docs/guide.md"
 	comingFromFile = "docs/coming-from.md"
+	lettersFile    = "docs/dead-letters.md"
 )
 
 // documents are those that are followed.
-var documents = []string{guideFile, comingFromFile}
+var documents = []string{guideFile, comingFromFile, lettersFile}
 
 // root is the tree that is tested.
 var root = filepath.Join("..", "..")
@@ -245,6 +246,11 @@ func (r *reader) goesOn(s *goesOn) {
 func TestComingFrom(t *testing.T) {
 	t.Parallel()
 	follow(t, comingFromFile, t.TempDir(), redistest.Start(t, "8.6"), binary)
+}
+
+func TestDeadLetters(t *testing.T) {
+	t.Parallel()
+	follow(t, lettersFile, t.TempDir(), redistest.Start(t, "8.6"), binary)
 }
 
 // TestTheConsumerIsTakenOver compiles and runs the hand-written consumer of the document, kills it, and lets the

@@ -59,7 +59,7 @@ func statsText(s *deadletters.Stats, top int, now time.Time, p paint) []byte {
 	}
 	oldest, newest := deadletters.At(s.Oldest), deadletters.At(s.Newest)
 	b = append(b, "\n  oldest "+s.Oldest.String()+", "+ago(now, oldest)+"; newest "+s.Newest.String()+", "+ago(now, newest)+"\n"...)
-	tab := &table{head: []string{"letters", "", ""}, right: map[int]bool{0: true}}
+	tab := &table{head: []string{"", "", ""}, right: map[int]bool{0: true}}
 	for _, kind := range kindsOf(s) {
 		values, rest := kind.counts.Top(top)
 		for _, c := range values {
@@ -67,10 +67,10 @@ func statsText(s *deadletters.Stats, top int, now time.Time, p paint) []byte {
 			if text == "" {
 				text = "(none)"
 			}
-			tab.row(cell{number(c.Count), plain}, cell{kind.name, dim}, cell{text, plain})
+			tab.row(cell{"  " + number(c.Count), plain}, cell{kind.name, dim}, cell{text, plain})
 		}
 		if rest > 0 {
-			tab.row(cell{number(rest), plain}, cell{kind.name, dim}, cell{"(others)", dim})
+			tab.row(cell{"  " + number(rest), plain}, cell{kind.name, dim}, cell{"(others)", dim})
 		}
 	}
 	tab.headless = true
