@@ -76,6 +76,7 @@ func (n *session) build() {
 		Broker: cfg.Broker, Owner: n.owner, Clock: cfg.Clock, Server: s.engine.server, Held: n.held, Waits: &n.waits,
 		Parked: n.parked, Keys: n.keys, Marks: s.plan.Marks(), Settled: s.settled, Event: s.event, Fatal: s.fail,
 	}
+	n.settler.MinIdle, n.settler.Bury = s.minIdle, s.runner(n.owner.Consumer).BodyMissing
 	n.settler.Init()
 	n.beginner = &begin.Beginner{Broker: cfg.Broker, Owner: n.owner, Server: s.engine.server, Draining: &n.draining, Fatal: s.fail}
 	n.settler.Begun = n.beginner
@@ -92,6 +93,7 @@ func (n *session) build() {
 	if s.spec.Claim == nil || !s.spec.Claim.Only {
 		n.reader = n.newReader(dispatch)
 	}
+	n.sweeper.Alone = n.reader == nil
 	n.keeper = &lease.Keeper{
 		Broker: cfg.Broker, Owner: n.owner, Clock: cfg.Clock, Server: s.engine.server, Held: n.held, Waits: &n.waits, Keys: n.keys,
 		Slot: n.slot, Number: n.number, MinIdle: s.minIdle, Permit: n.permit, Event: s.event,
@@ -162,7 +164,7 @@ func (n *session) run(ctx context.Context) {
 	n.cancel = cancel
 	n.sub.session.Store(n)
 	defer cancel()
-	work := context.WithoutCancel(ctx)
+	work := &bounded{Context: context.WithoutCancel(ctx)}
 	handling, stopHandlers := context.WithCancel(work)
 	settling, stopSettling := context.WithCancel(work)
 	keeping, stopKeeping := context.WithCancel(work)
@@ -192,6 +194,7 @@ func (n *session) run(ctx context.Context) {
 	n.beginner.Drain()
 	// The timer of the clock ends what does not end by itself.
 	timeout := n.sub.engine.cfg.Pipeline.DrainTimeout
+	work.until(n.sub.engine.cfg.Clock.Now().Add(timeout + settleGrace))
 	handlers := n.sub.engine.cfg.Clock.AfterFunc(timeout, stopHandlers)
 	settles := n.sub.engine.cfg.Clock.AfterFunc(timeout+settleGrace, stopSettling)
 	defer handlers.Stop()

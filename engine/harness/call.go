@@ -50,9 +50,7 @@ type Call struct {
 	// Outcome is what became of the delivery. It is one of the results in observe
 	// or of those in this package.
 	Outcome observe.Result
-	// Settled: the server has written the outcome. After a crash at AfterAck,
-	// too; and a stale Outcome that is settled was written by an earlier attempt
-	// to write it, whose answer was lost.
+	// Settled: the server has written the outcome. After a crash at AfterAck, too.
 	Settled bool
 	// Dead: the entry went to the dead-letter stream.
 	Dead bool

@@ -58,6 +58,8 @@ type Sweeper struct {
 	// Leased is the min_idle for which entries of the group are leased to their
 	// holders; 0 where nobody claims and nothing is renewed.
 	Leased time.Duration
+	// Alone: there is no reader, so that orphans are the sweeper's to look for.
+	Alone bool
 	// Bodies: the server can drop pending entries without a body.
 	Bodies bool
 	// Predecessors is the common first part of the names of earlier holders of
@@ -106,6 +108,9 @@ func (s *Sweeper) Run(ctx context.Context) {
 		if !inherited && !s.Keys.Full() {
 			inherited = s.try(ctx, s.inherit)
 			s.tellInherited(inherited)
+		}
+		if s.Alone && s.Dispatch.Orphans() {
+			s.try(ctx, s.Own)
 		}
 		now := s.Clock.Now()
 		s.try(ctx, s.due)

@@ -37,8 +37,13 @@ type Settler struct {
 	Clock  clock.Clock
 	Server *health.Server
 	Held   *batch.Held
-	// Waits is held while entries are put or handed back: see lease.Keeper.
+	// Waits is held by a renewal: see lease.Keeper.
 	Waits *clock.Mutex
+	// MinIdle is the group's smallest; 0 where nobody claims.
+	MinIdle time.Duration
+	// Bury turns the outcome of an entry that was to wait and was trimmed meanwhile
+	// into a dead letter; without it, such an entry is told of as lost.
+	Bury func(*batch.Item)
 	// Parked receives entries that this consumer runs again itself when due.
 	Parked *retry.Parked
 	// Marks is where the keys of entries are marked; zero where they are not.
@@ -120,7 +125,9 @@ func (s *Settler) Run(ctx context.Context) {
 
 // settle writes the shares and forgets what is written.
 func (s *Settler) settle(ctx context.Context, shares []batch.Share) {
-	s.work.build(s.Owner, s.Marks, shares, s.Clock.Now())
+	s.work.bury = s.Bury
+	s.work.sent = s.Clock.Now()
+	s.work.build(s.Owner, s.Marks, shares)
 	res, err := s.send(ctx)
 	if s.Begun != nil {
 		s.Begun.Settled(s.work.items)
@@ -131,7 +138,8 @@ func (s *Settler) settle(ctx context.Context, shares []batch.Share) {
 	}
 	s.release(ctx)
 	s.publishUnfenced(ctx)
-	s.judge(res)
+	s.judge(ctx, res)
+	s.buryTrimmed(ctx, res)
 	s.tellDuplicates()
 	s.stop()
 	s.report(shares)
@@ -175,12 +183,19 @@ func (s *Settler) send(ctx context.Context) (broker.SettleResult, error) {
 
 func (s *Settler) once(ctx context.Context) (broker.SettleResult, error) {
 	if len(s.work.settlement.Waits) > 0 {
-		s.Waits.Lock(ctx)
-		defer s.Waits.Unlock()
+		s.afterRenewal(ctx)
 	}
 	call, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	return s.Broker.Settle(call, &s.work.settlement)
+}
+
+// afterRenewal waits for a renewal that is under way: it may name entries that
+// have finished meanwhile, and would undo their aging. Those that come later do
+// not name them, so that none has to wait for a settlement that hangs.
+func (s *Settler) afterRenewal(ctx context.Context) {
+	s.Waits.Lock(ctx)
+	s.Waits.Unlock()
 }
 
 // giveUp handles an error that does not pass. A lost group means that the
@@ -217,32 +232,14 @@ func (s *Settler) release(ctx context.Context) {
 }
 
 func (s *Settler) handBack(ctx context.Context) error {
-	s.Waits.Lock(ctx)
-	defer s.Waits.Unlock()
+	s.afterRenewal(ctx)
 	call, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	return s.Broker.Release(call, s.Owner, s.work.releases)
 }
 
-// publishUnfenced publishes the outcomes of entries that were trimmed while
-// they ran: they are no longer pending, so that nothing can fence them.
-func (s *Settler) publishUnfenced(ctx context.Context) {
-	for _, it := range s.work.unfenced {
-		if len(it.Action.Publish) == 0 {
-			continue // an acknowledgement, which there is no need for any more
-		}
-		call, cancel := context.WithTimeout(ctx, callTimeout)
-		_, err := s.Broker.Add(call, it.Action.Publish)
-		cancel()
-		s.Event(observe.Event{
-			Name: observe.EventBodyMissing, Level: sandbox.Warn, Count: 1, Err: err,
-			Message: "entry " + it.Delivery.ID.String() + " was trimmed while it ran; its outcome was published without a fence",
-		})
-	}
-}
-
 // judge reads the results: what was refused is kept for later.
-func (s *Settler) judge(res broker.SettleResult) {
+func (s *Settler) judge(ctx context.Context, res broker.SettleResult) {
 	w := &s.work
 	for i, it := range w.stepItems {
 		switch r := res.Steps[i]; r.Status {
@@ -250,7 +247,7 @@ func (s *Settler) judge(res broker.SettleResult) {
 		case broker.Duplicate:
 			s.duplicate(it, r.Mark)
 		case broker.NotOwned:
-			if !s.written(it, r.Mark) {
+			if !s.written(it, r.Mark) && !s.ours(ctx, it) {
 				s.stale(it)
 			}
 		case broker.Torn:
@@ -259,19 +256,16 @@ func (s *Settler) judge(res broker.SettleResult) {
 				Message: "entry " + it.Delivery.ID.String() + ": some of its replies were published and one was refused",
 			})
 		case broker.Refused:
-			w.kept[it] = true
-			s.Event(observe.Event{
-				Name: observe.EventSettleRefused, Level: sandbox.Error, Count: 1, Err: r.Err,
-				Message: "the server refuses what entry " + it.Delivery.ID.String() + " came to; it is held and will be settled again",
-			})
+			s.refuse(it, r.Err)
 		}
 	}
 	now := s.Clock.Now()
 	for i, it := range w.waitItems {
 		wait := &w.settlement.Waits[i]
 		switch {
-		case res.Waits[i] == broker.NotOwned, res.Waits[i] == broker.Gone:
+		case res.Waits[i] == broker.NotOwned, res.Waits[i] == broker.Gone && it.Action.Verb == batch.Behind:
 			s.stale(it)
+		case res.Waits[i] == broker.Gone: // see buryTrimmed
 		case it.Action.Park:
 			s.Parked.Add(it.Delivery.ID, now.Add(wait.After))
 		}

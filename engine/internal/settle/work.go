@@ -23,6 +23,9 @@ type work struct {
 	kept       map[*batch.Item]bool
 	// resent: an answer was lost, so that some of it may have been written before.
 	resent bool
+	// sent is when it was first sent; bury is Settler.Bury.
+	sent time.Time
+	bury func(*batch.Item)
 	// duplicates is how many there were, first the first of them.
 	duplicates int
 	first      *batch.Item
@@ -31,12 +34,12 @@ type work struct {
 	fates      []hold.Fate
 }
 
-func (w *work) build(owner broker.Owner, marks broker.Marks, shares []batch.Share, now time.Time) {
+func (w *work) build(owner broker.Owner, marks broker.Marks, shares []batch.Share) {
 	w.reset(owner)
 	w.settlement.Marks = marks
 	for _, share := range shares {
 		for i := range share.Len() {
-			w.add(share.At(i), share.Batch.At, now)
+			w.add(share.At(i), share.Batch.At)
 		}
 	}
 	slices.SortFunc(w.stepItems, func(a, b *batch.Item) int { return a.Delivery.ID.Compare(b.Delivery.ID) })
@@ -74,7 +77,7 @@ func (w *work) reset(owner broker.Owner) {
 // add puts an item where its action says. A lost lease takes the right to
 // everything but a plain acknowledgement: that only says that a handler
 // finished, whoever's it was.
-func (w *work) add(it *batch.Item, came, now time.Time) {
+func (w *work) add(it *batch.Item, came time.Time) {
 	w.items = append(w.items, it)
 	lease := it.Lease()
 	s := &w.settlement
@@ -88,9 +91,14 @@ func (w *work) add(it *batch.Item, came, now time.Time) {
 		}
 		w.stepItems = append(w.stepItems, it)
 	case batch.Wait, batch.Behind:
+		if lease == batch.BodyGone && it.Action.Verb == batch.Wait && w.bury != nil {
+			w.bury(it)
+			w.unfenced = append(w.unfenced, it)
+			return
+		}
 		w.waitItems = append(w.waitItems, it)
 		wait := it.Action.Wait
-		wait.Delivery, wait.Ago = it.Delivery.Deliveries+1, max(0, now.Sub(came))
+		wait.Delivery, wait.Ago = it.Delivery.Deliveries+1, max(0, w.sent.Sub(came))
 		s.Waits = append(s.Waits, wait)
 		return
 	case batch.Release:

@@ -1,6 +1,7 @@
 package work
 
 import (
+	"cmp"
 	"time"
 
 	"pipeline/engine/broker"
@@ -34,6 +35,18 @@ func (r *Runner) bury(it *batch.Item, reason, message string) {
 		add.MaxLen = ret.MaxLength
 	}
 	it.Action = batch.Action{Verb: batch.Step, Publish: []broker.Add{add}}
+}
+
+// BodyMissing buries an entry that was to be tried again and was trimmed from its
+// stream while it ran: this is the last that there is of it.
+func (r *Runner) BodyMissing(it *batch.Item) {
+	out := &it.Outcome
+	message := "the entry was trimmed from its stream while it ran and cannot be tried again"
+	if why := cmp.Or(out.Error, out.Reason); why != "" {
+		message += ": " + why
+	}
+	out.After, out.HasAfter, out.Reason = 0, false, ""
+	r.bury(it, codec.ReasonBodyMissing, message)
 }
 
 // copyBack appends a copy of the entry and acknowledges the original, in one

@@ -1,0 +1,43 @@
+package settle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"pipeline/engine/broker"
+	"pipeline/engine/internal/batch"
+	"pipeline/engine/observe"
+	"pipeline/sandbox"
+)
+
+// refuse handles an outcome that the server does not take. One that it may take
+// later is held and settled again. What does not pass by waiting (a destination
+// of another type, a right that is missing, keys that no step can write together)
+// ends the subscription: the entry stays pending, for a run after it was mended.
+func (s *Settler) refuse(it *batch.Item, err error) {
+	if errors.Is(err, broker.ErrWrongType) || errors.Is(err, broker.ErrNoPermission) || errors.Is(err, broker.ErrUnsupported) {
+		it.Action = batch.Action{Verb: batch.Leave}
+		s.Fatal(fmt.Errorf("entry %s stays pending: %w", it.Delivery.ID, err))
+		return
+	}
+	s.work.kept[it] = true
+	s.Event(observe.Event{
+		Name: observe.EventSettleRefused, Level: sandbox.Error, Count: 1, Err: err,
+		Message: "the server refuses what entry " + it.Delivery.ID.String() + " came to; it is held and will be settled again",
+	})
+}
+
+// ours reports whether a step that was sent again, of an entry that is no longer
+// pending here, was written by an earlier attempt whose answer was lost. It was if
+// nobody has the entry and nobody could have claimed it since the first attempt.
+func (s *Settler) ours(ctx context.Context, it *batch.Item) bool {
+	id := it.Delivery.ID
+	if !s.work.resent || it.Lease() != batch.Ours || s.MinIdle > 0 && s.Clock.Now().Sub(s.work.sent) >= s.MinIdle {
+		return false
+	}
+	call, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	next, err := s.Broker.Pending(call, s.Owner.Stream, s.Owner.Group, "", id.Prev(), 1)
+	return err == nil && (len(next) == 0 || next[0].ID != id)
+}
