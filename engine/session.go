@@ -192,6 +192,7 @@ func (n *session) run(ctx context.Context) {
 	_ = clock.Wait(reading, nil) // until it is called off
 	n.draining.Store(true)
 	n.beginner.Drain()
+	n.clearLanes(work)
 	// The timer of the clock ends what does not end by itself.
 	timeout := n.sub.engine.cfg.Pipeline.DrainTimeout
 	work.until(n.sub.engine.cfg.Clock.Now().Add(timeout + settleGrace))
@@ -214,6 +215,14 @@ func (n *session) run(ctx context.Context) {
 		n.sub.left.Add(int64(n.settler.Left() + n.held.Count()))
 	}
 	n.leave(work)
+}
+
+// clearLanes has the lanes hand back what has not started, without waiting for
+// what runs.
+func (n *session) clearLanes(ctx context.Context) {
+	for _, l := range n.lanes {
+		l.Drain(ctx)
+	}
 }
 
 // leave gives the name up. What is still pending under it is found by the

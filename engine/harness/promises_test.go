@@ -40,7 +40,7 @@ func TestAHandlerThatRunsForTenTimesMinIdleAndWhatWaitsBehindItAreNotTaken(t *te
 	const waiting, minIdle = 50, 30 * time.Second
 	everyClaim(t, func(t *testing.T, version string) {
 		begun := map[*harness.Worker]bool{}
-		p := single(func(s *spec.Subscription) { s.Workers.Count = (waiting + 2) / 2 })
+		p := single(func(s *spec.Subscription) { s.Workers.Count = (waiting + 2) / 4 })
 		b := open(t, harness.Config{Pipeline: p, Version: version, Handlers: map[string]sandbox.Handler{
 			"s": harness.Func(func(ctx context.Context, _ *sandbox.Delivery) outcome.Outcome {
 				if w := harness.WorkerOf(ctx); !begun[w] {
@@ -181,10 +181,56 @@ func TestARetryAfterThreeSecondsComesAfterThreeSeconds(t *testing.T) {
 				if len(all) != 2 || all[0].ID != ids[0] || all[1].ID != ids[0] || len(b.Entries("in")) != 1 {
 					t.Fatalf("calls %+v", all)
 				}
+				if version == "7.0.15" && c.claim != nil {
+					c.late = time.Second + slack // XAUTOCLAIM looks once a block
+				}
 				if took := all[1].Time.Sub(all[0].Time); took < after || took > after+c.late {
 					t.Errorf("it came back after %v, want %v and at most %v more", took, after, c.late)
 				}
 			})
 		})
 	}
+}
+
+func TestADrainKeepsTheOrderOfAKeyWhileItHandsBackTheRest(t *testing.T) {
+	everyClaim(t, func(t *testing.T, version string) {
+		p := single(func(s *spec.Subscription) { s.Workers.Count = 1; s.Batch = 10 })
+		b := open(t, harness.Config{Pipeline: p, Version: version, Handlers: map[string]sandbox.Handler{
+			"s": harness.Func(func(ctx context.Context, d *sandbox.Delivery) outcome.Outcome {
+				if number(d, "n") == 1 && harness.Sleep(ctx, 10*time.Second) != nil {
+					return outcome.Fail(outcome.FailCanceled, "called off")
+				}
+				return outcome.Outcome{Kind: outcome.Ack}
+			}),
+		}})
+		first := b.start()
+		quick := make([]string, 100)
+		for i := range quick {
+			quick[i] = `{"n":0}`
+		}
+		b.publish("in", quick...)
+		b.keyed("k", `{"n":1}`, `{"n":2}`)
+		b.keyed("other", `{"n":3}`)
+		b.publish("in", `{"n":4}`)
+		if got := len(b.Pending("g")); got != 4 {
+			t.Fatalf("%d entries are held, want 4", got)
+		}
+		b.start()
+		asked := b.Now()
+		if err := first.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		b.advance(2 * time.Second)
+		var ran []string
+		for _, c := range b.Calls("s")[len(quick):] {
+			ran = append(ran, fmt.Sprintf("%s at %d by %s", c.Entry.Get("n").Text(), c.Time.Sub(asked)/time.Second, c.Worker))
+		}
+		want := []string{"1 at 0 by worker1", "3 at 1 by worker2", "4 at 1 by worker2", "2 at 10 by worker2"}
+		if version == "8.6.3" {
+			want[3] = "2 at 11 by worker2" // a read that waits is not woken by what is handed back
+		}
+		if len(ran) != 4 || ran[0] != want[0] || ran[3][:1] != "2" || b.Calls("s")[len(quick)+3].Time.Sub(asked) < 10*time.Second {
+			t.Errorf("ran %q, want about %q", ran, want)
+		}
+	})
 }

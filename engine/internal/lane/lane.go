@@ -51,12 +51,16 @@ type Lane struct {
 
 	// timer hands on what is finished while an entry runs.
 	timer clock.Timer
-	// pending guards what of the share is finished and not handed on: its places
-	// at from and up to done, without it. armed: the timer is set.
-	pending    sync.Mutex
-	share      batch.Share
-	from, done int
-	armed      bool
+	// pending guards the share that is worked on, and what of it is finished and
+	// not handed on: its places at from and up to done, without it. at is the place
+	// of the item that runs. armed: the timer is set. later are shares that wait
+	// behind it because it has their key, while draining.
+	pending        sync.Mutex
+	share          batch.Share
+	from, done, at int
+	armed          bool
+	rests          [1]batch.Share
+	later          []batch.Share
 }
 
 // New returns a lane that hands finished shares to out. Once draining is true
@@ -123,33 +127,50 @@ func (l *Lane) room() bool { return len(l.out) < cap(l.out) }
 
 func (l *Lane) work(ctx context.Context, s batch.Share) {
 	l.renew(ctx)
-	for i := range s.Len() {
-		it := s.At(i)
+	for it := l.begin(s); it != nil; it = l.next() {
 		for !l.run(it) && it.Lease() == batch.Ours && ctx.Err() == nil {
 			// Called off for the sake of the item before it: once more.
 			l.renew(ctx)
 		}
 		it.SetState(batch.Finished)
-		if i+1 < s.Len() {
-			l.finished(s, i+1)
-		}
 	}
 	l.cancel()
+	for _, rest := range l.rest() {
+		l.hand(ctx, rest)
+	}
+}
+
+// hand hands a share to the settler.
+func (l *Lane) hand(ctx context.Context, s batch.Share) {
 	if turns := clock.TurnsOf(ctx); turns != nil {
 		turns.Until(l.room)
 	}
-	l.out <- l.rest(s)
+	l.out <- s
 }
 
-// finished notes that n items of the share are finished.
-func (l *Lane) finished(s batch.Share, n int) {
+// begin takes up a share and returns its first item.
+func (l *Lane) begin(s batch.Share) *batch.Item {
 	l.pending.Lock()
 	defer l.pending.Unlock()
-	l.share, l.done = s, n
+	l.share, l.at = s, 0
+	return s.At(0)
+}
+
+// next notes that an item is finished and returns the one behind it, nil after
+// the last.
+func (l *Lane) next() *batch.Item {
+	l.pending.Lock()
+	defer l.pending.Unlock()
+	if l.at+1 == l.share.Len() {
+		return nil
+	}
+	l.at++
+	l.done = l.at
 	if !l.armed {
 		l.armed = true
 		l.timer.Reset(Flush)
 	}
+	return l.share.At(l.at)
 }
 
 // flush hands on what is finished, if the settler has room: it is called by the
@@ -170,18 +191,21 @@ func (l *Lane) flush() {
 	}
 }
 
-// rest is what of a share that is finished was not handed on: its last item at
-// least. The timer has nothing to hand on any more.
-func (l *Lane) rest(s batch.Share) batch.Share {
+// rest is what of the share was not handed on: its last item at least, and what
+// waited behind that. The timer has nothing to hand on any more.
+func (l *Lane) rest() []batch.Share {
 	l.pending.Lock()
 	defer l.pending.Unlock()
-	from := l.from
-	l.share, l.from, l.done = batch.Share{}, 0, 0
+	rest := append(l.rests[:0], batch.Share{Batch: l.share.Batch, Index: l.share.Index[l.from:]})
+	for _, s := range l.later {
+		rest = append(rest, released(s))
+	}
+	l.share, l.from, l.done, l.at, l.later = batch.Share{}, 0, 0, 0, nil
 	if l.armed {
 		l.armed = false
 		l.timer.Stop()
 	}
-	return batch.Share{Batch: s.Batch, Index: s.Index[from:]}
+	return rest
 }
 
 // renew makes a new context for the calls to come. One serves many calls:
@@ -205,7 +229,7 @@ func (l *Lane) run(it *batch.Item) bool {
 		}
 		return true
 	case l.draining.Load():
-		it.Action = batch.Action{Verb: batch.Release}
+		release(it)
 		return true
 	}
 	it.SetState(batch.Running)
