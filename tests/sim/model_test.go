@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -190,8 +191,7 @@ func (m *model) told(e *harness.Event) {
 // had it before: the first finished outcome counts. One that was delivered again
 // because its group was lost is settled by whichever of its runs ends first.
 func (m *model) over(e *harness.Event) bool {
-	text, _, _ := strings.Cut(strings.TrimPrefix(e.Message, "entry "), " ")
-	id, err := broker.ParseID(text)
+	id, err := broker.ParseID(idText.FindString(e.Message))
 	k, known := m.known[id]
 	if err != nil || !known {
 		return false
@@ -199,6 +199,9 @@ func (m *model) over(e *harness.Event) bool {
 	by := m.acknowledged[place{e.Group, k.n}]
 	return m.entries[k.n].gone || m.entries[k.n].again[e.Group] > 0 || by != "" && by != e.Worker
 }
+
+// idText is an id in a message.
+var idText = regexp.MustCompile(`[0-9]+-[0-9]+`)
 
 // grace is how long after an interruption a worker may find that what it held was
 // taken over: min_idle, and one renewal.

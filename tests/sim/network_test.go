@@ -19,7 +19,7 @@ type hitch struct {
 // operations are those that hitches strike. Reads and settlements have faults of
 // the harness of their own.
 var operations = []string{
-	"create", "floor", "restore", "autoclaim", "takeover", "admit", "renew", "release", "acquire", "renewslot", "releaseslot", "remove",
+	"create", "floor", "restore", "autoclaim", "takeover", "admit", "begin", "renew", "release", "acquire", "renewslot", "releaseslot", "remove",
 	"add", "settle", "read", "pending", "consumers",
 }
 
@@ -95,6 +95,10 @@ func (w wire) TakeOver(ctx context.Context, o broker.Owner, from string, ids []b
 
 func (w wire) Admit(ctx context.Context, r broker.AdmitRequest) ([]broker.Admission, error) {
 	return pass(w, "admit", func() ([]broker.Admission, error) { return w.Broker.Admit(ctx, r) })
+}
+
+func (w wire) Begin(ctx context.Context, o broker.Owner, ids []broker.ID) ([]broker.Holding, error) {
+	return pass(w, "begin", func() ([]broker.Holding, error) { return w.Broker.Begin(ctx, o, ids) })
 }
 
 func (w wire) Renew(ctx context.Context, o broker.Owner, ids []broker.ID) ([]broker.Holding, error) {
