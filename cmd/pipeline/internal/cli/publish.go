@@ -27,7 +27,8 @@ func (a *app) publishCommand() *cobra.Command {
 		Use:   "publish PATH --to STREAM",
 		Short: "Add the entries of a file to streams",
 		Long: "publish adds entries to the streams of a pipeline, in the order of the file. With --to each line is a body for\n" +
-			"that stream; without it each line is an envelope {\"stream\":…,\"entry\":{…},\"key\":…,\"headers\":{…}}.\n" +
+			"that stream; without it each line is an envelope {\"stream\":…,\"entry\":{…},\"key\":…,\"headers\":{…}},\n" +
+			"or a letter as dlq export writes it, whose fields are added byte for byte.\n" +
 			"A body that does not fit the type that its stream declares is reported with its line and not added.",
 		Args: onePath,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.publish(cmd, args[0], flags) },

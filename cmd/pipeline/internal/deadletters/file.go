@@ -44,10 +44,26 @@ func (f *NewFile) Commit() error {
 		err = f.file.Sync()
 	}
 	if err = errors.Join(err, f.file.Close()); err == nil {
-		// A link, unlike a new name, does not replace what came there meanwhile.
-		err = os.Link(f.file.Name(), f.path)
+		err = f.appear()
 	}
-	return writing(f.path, errors.Join(err, os.Remove(f.file.Name())))
+	removed := os.Remove(f.file.Name())
+	if errors.Is(removed, fs.ErrNotExist) {
+		removed = nil
+	}
+	return writing(f.path, errors.Join(err, removed))
+}
+
+// appear gives the file its name. A link, unlike a new name, does not replace what
+// came there meanwhile; some file systems have none.
+func (f *NewFile) appear() error {
+	err := os.Link(f.file.Name(), f.path)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if _, there := os.Lstat(f.path); !errors.Is(there, fs.ErrNotExist) {
+		return err
+	}
+	return os.Rename(f.file.Name(), f.path)
 }
 
 // Abandon leaves nothing of the file.

@@ -19,14 +19,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // fixture is a pipeline whose two groups bury in one stream, a third in another,
 // on a broker in memory.
 type fixture struct {
-	*testing.T
+	testing.TB
 	pipeline *spec.Pipeline
 	broker   *memory.Broker
 	clock    *clock.Virtual
 	dead     *Source
 }
 
-func newFixture(t *testing.T) *fixture {
+func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	payments := &spec.Stream{Label: "payments", Name: "payments", Codec: spec.CodecJSON, Body: spec.DefaultBody}
 	orders := &spec.Stream{Label: "orders", Name: "shop.orders", Codec: spec.CodecJSON, Body: spec.DefaultBody}

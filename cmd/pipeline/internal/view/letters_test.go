@@ -1,0 +1,88 @@
+package view_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode"
+
+	"pgregory.net/rapid"
+
+	"pipeline/cmd/pipeline/internal/deadletters"
+	"pipeline/cmd/pipeline/internal/view"
+	"pipeline/engine/broker"
+	"pipeline/engine/codec"
+	"pipeline/engine/spec"
+)
+
+// cards is a pipeline whose stream has a sensitive field.
+func cards() *spec.Pipeline {
+	s := &spec.Stream{
+		Label: "cards", Name: "cards", Codec: spec.CodecJSON, Body: spec.DefaultBody, Sensitive: []string{"card", "owner.name"},
+		Entry: &spec.Type{Kind: spec.TypeObject, Attrs: []spec.Attr{{Name: "card", Type: &spec.Type{Kind: spec.TypeString}}}},
+	}
+	g := &spec.Group{Label: "g", Name: "g", Stream: s, DeadLetter: &spec.Stream{Name: "cards.dead", Codec: spec.CodecJSON, Body: spec.DefaultBody}}
+	return &spec.Pipeline{Name: "cards", Streams: []*spec.Stream{s}, Groups: []*spec.Group{g}}
+}
+
+// Whatever a letter holds, nothing of it moves a cursor, JSON stays JSON, and what
+// is sensitive in a body is seen nowhere.
+func TestLettersOfAnyContent(t *testing.T) {
+	t.Parallel()
+	const secret = "4111-1111"
+	text := rapid.OneOf(
+		rapid.SampledFrom([]string{"", secret, "pan " + secret, "\x1b[31mred", "\x00\xff", "a\tb\r\nc", "\u202eback", "h:x", "{}", strings.Repeat("é", 3000)}),
+		rapid.String(),
+	)
+	p := cards()
+	source := deadletters.Sources(p)[0]
+	rapid.Check(t, func(rt *rapid.T) {
+		body := rapid.SampledFrom([]string{
+			`{"card":"` + secret + `"}`, `{"card":"` + secret + `","x":["` + secret + `"]}`, `{"owner":{"name":"` + secret + `"}}`,
+			`{"card":["` + secret + `"],"note":"of ` + secret + `"}`,
+		}).Draw(rt, "body")
+		fields := []broker.Field{{Name: "_payload", Value: body}}
+		for range rapid.IntRange(0, 4).Draw(rt, "fields") {
+			name := text.Draw(rt, "name")
+			if strings.Contains(name, secret) || name == spec.DefaultBody {
+				continue // the names of fields are not masked, and a body that comes twice is none
+			}
+			fields = append(fields, broker.Field{Name: "h:" + name, Value: text.Draw(rt, "value")})
+		}
+		d := codec.DeadLetter{
+			Reason: "failed", Error: text.Draw(rt, "error"), Stream: "cards", ID: "1-0", Group: rapid.SampledFrom([]string{"g", "other"}).Draw(rt, "group"),
+		}
+		entry := broker.Entry{ID: broker.ID{Ms: rapid.Uint64().Draw(rt, "ms")}, Fields: d.Fields(fields)}
+		letter := deadletters.Letter{Source: source, Entry: entry}
+		letter.Facts, letter.Known = codec.ParseDeadLetter(entry.Fields)
+		for _, o := range []view.Options{{}, {JSON: true}, {Color: false, Width: 80}} {
+			var out bytes.Buffer
+			o.Out, o.Err = &out, &out
+			v := view.New(o)
+			printed := v.Letters(p, false)
+			printed.Row(&letter)
+			printed.One(&letter, rapid.Bool().Draw(rt, "full"), []view.NextStep{{Does: "x", Command: "y"}})
+			printed.Shown(nil)
+			if err := v.Close(); err != nil {
+				rt.Fatal(err)
+			}
+			check(rt, out.String(), o.JSON, secret)
+		}
+	})
+}
+
+func check(rt *rapid.T, out string, isJSON bool, secret string) {
+	if strings.Contains(out, secret) {
+		rt.Fatalf("the secret is shown:\n%s", out)
+	}
+	for line := range strings.Lines(out) {
+		if isJSON && !json.Valid([]byte(line)) {
+			rt.Fatalf("no JSON: %q", line)
+		}
+		bad := func(r rune) bool { return r != '\n' && (r < ' ' || !isJSON && (unicode.IsControl(r) || r == '\u202e')) }
+		if strings.ContainsFunc(line, bad) {
+			rt.Fatalf("a control character: %q", line)
+		}
+	}
+}
