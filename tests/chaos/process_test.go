@@ -66,6 +66,12 @@ func runOn(t *testing.T, s *redistest.Server, url string, vars ...string) *proce
 	if s.Version == "7.0" {
 		args = append(args, "--var", "before_8_4=true")
 	}
+	return command(t, args...)
+}
+
+// command starts the command with arguments.
+func command(t *testing.T, args ...string) *process {
+	t.Helper()
 	p := &process{t: t, cmd: exec.Command(binary, args...), done: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
 	if err := p.cmd.Start(); err != nil {
