@@ -254,3 +254,27 @@ func TestAWrongKeyEndsOneSubscriptionAndTheOthersGoOn(t *testing.T) {
 		})
 	})
 }
+
+// A reply stream of another type ends the subscription that replies: it names the
+// key, the entry stays pending, and the others go on.
+func TestAReplyStreamOfAnotherTypeEndsOneSubscriptionAndKeepsItsEntry(t *testing.T) {
+	onEach(t, func(t *testing.T, s *redistest.Server) {
+		p := load(t, payments, exampleVars(s, "2s"))
+		s.CLI("SET", "payments.screened", "x")
+		v := start(t, s, p, "host-a")
+		v.ready()
+		s.CLI("XADD", "payments", "*", "id", "7", "account", "acct-1", "amount_cents", "1")
+		v.settled(poster(s), observe.ResultAck, 1)
+		v.record.wait(t, "the failure is told", func() bool {
+			return slices.ContainsFunc(v.record.events, func(e observe.Event) bool {
+				return e.Name == observe.EventFailed && e.Subscription == "screen_payment" &&
+					strings.Contains(e.Err.Error(), "payments.screened") && strings.Contains(e.Err.Error(), "string")
+			})
+		})
+		if p, err := s.Client().XPending(t.Context(), "payments", "fraud").Result(); err != nil || p.Count != 1 {
+			t.Errorf("pending of the group that failed: %+v, %v", p, err)
+		}
+		s.CLI("XADD", "payments", "*", "id", "8", "account", "acct-1", "amount_cents", "1")
+		v.settled(poster(s), observe.ResultAck, 2)
+	})
+}
