@@ -40,6 +40,9 @@ type SelectedPlace struct {
 func (v *View) Selected(s Selected) {
 	if v.o.JSON {
 		s.Event = "selection"
+		s.Reasons = append([]deadletters.Count{}, s.Reasons...)
+		s.LeftOut = append([]deadletters.Count{}, s.LeftOut...)
+		s.Places = append([]SelectedPlace{}, s.Places...)
 		v.event(s)
 		return
 	}
