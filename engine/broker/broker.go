@@ -397,7 +397,7 @@ const (
 type StepResult struct {
 	Status Status
 	Err    error
-	Mark   Mark
+	Mark   *Mark
 }
 
 // SettleResult has one result for each step and wait, in their order.

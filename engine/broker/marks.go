@@ -26,8 +26,8 @@ type Mark struct {
 	At time.Time
 }
 
-// Found reports whether the key is marked.
-func (m Mark) Found() bool { return !m.At.IsZero() }
+// Found reports whether the key is marked. It may be called on nil.
+func (m *Mark) Found() bool { return m != nil && !m.At.IsZero() }
 
 // MaxMarkedFields is how many fields a message of a step with a key may have: no
 // server can write more of them in one step together with a mark.

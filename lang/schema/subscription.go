@@ -176,7 +176,7 @@ var idempotencyBlock = &Block{
 		{
 			Name: "window", Kind: Duration, Required: true, Min: "1s", Max: "30d", Synonyms: []string{"ttl", "duration", "period", "for", "expires", "interval"}, Example: `"24h"`,
 			Why: "shorter ones forget before a producer tries again, longer ones fill the server's memory",
-			Doc: "How long a key is remembered after it was settled, exactly, by the server's clock. Make it longer than entries are retried. The server keeps the keys of up to two windows, about 150 bytes each.", Since: since,
+			Doc: "How long a key is remembered after it was settled, exactly, by the server's clock. Make it longer than entries are retried. The server keeps the keys of up to two windows, about 100 bytes each.", Since: since,
 		},
 	},
 }

@@ -95,7 +95,7 @@ var markCases = []testCase{
 		k.statuses(k.mark("a", marks, broker.Step{ID: ids[1], Mark: "k"}), broker.Done)
 		r := k.mark("a", marks, broker.Step{ID: ids[0], Mark: "k"})
 		k.statuses(r, broker.NotOwned)
-		equal(k, "mark of another entry", r[0].Mark, broker.Mark{})
+		equal(k, "mark of another entry", r[0].Mark, nil)
 		k.same(k.pendingOf("b"), ids[:1])
 		k.statuses(k.mark("b", marks, broker.Step{ID: ids[0], Mark: "k"}), broker.Duplicate)
 	}},
@@ -108,7 +108,7 @@ var markCases = []testCase{
 		r := k.mark("a", marks, s...)
 		k.statuses(r, broker.NotOwned, broker.NotOwned)
 		equal(k, "own mark", r[0].Mark.By, ids[0])
-		equal(k, "another's mark", r[1].Mark, broker.Mark{})
+		equal(k, "another's mark", r[1].Mark, nil)
 		k.published(out, "x")
 	}},
 	{"are not set where nothing could be published", nil, func(k *kit) {

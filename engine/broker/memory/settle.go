@@ -90,8 +90,8 @@ func (b *Broker) steps(g *group, s *broker.Settlement, m *marker, now int64, for
 // tells whether that is because it was done before.
 func notOwned(m *marker, step *broker.Step, now int64) broker.StepResult {
 	r := broker.StepResult{Status: broker.NotOwned}
-	if mark := m.find(step, now); mark.By == step.ID {
-		r.Mark = mark
+	if mark := m.find(step, now); mark.Found() && mark.By == step.ID {
+		r.Mark = &mark
 	}
 	return r
 }
@@ -133,7 +133,7 @@ func (b *Broker) step(g *group, owner string, step *broker.Step, m *marker, now 
 	}
 	if mark := m.find(step, now); mark.Found() {
 		b.acknowledged(g, step.ID)
-		return broker.StepResult{Status: broker.Duplicate, Mark: mark}
+		return broker.StepResult{Status: broker.Duplicate, Mark: &mark}
 	}
 	for i := range step.Publish {
 		if _, err := b.stream(step.Publish[i].Stream); err != nil {

@@ -143,6 +143,70 @@ func BenchmarkSettle(b *testing.B) {
 		}
 	})
 	run("acks", batchSize, func(s *broker.Settlement, d []broker.Delivery) { s.Acks = idsOf(d) })
+	fenced := func(key func(i int) string, publish bool) func(s *broker.Settlement, d []broker.Delivery) {
+		n := 0
+		return func(s *broker.Settlement, d []broker.Delivery) {
+			s.Marks = broker.Marks{Set: "bench", Window: 24 * time.Hour}
+			for i := range d {
+				step := broker.Step{ID: d[i].ID, Mark: key(n)}
+				if publish {
+					step.Publish = []broker.Add{message(replies, d[i].Fields...)}
+				}
+				s.Steps = append(s.Steps, step)
+				n++
+			}
+		}
+	}
+	unique := func(i int) string { return fmt.Sprintf("0190a9f0-7b1c-7000-8000-%012d", i) }
+	run("fenced acks", 250, fenced(func(int) string { return "" }, false))
+	run("marked acks", 250, fenced(unique, false))
+	run("marked replies", 250, fenced(unique, true))
+	run("duplicates", 250, fenced(func(i int) string { return unique(i % 200) }, false))
+}
+
+// BenchmarkMarked looks up the keys of batches of 100 among a million.
+func BenchmarkMarked(b *testing.B) {
+	s := redistest.Start(b, "8.6")
+	r := open(b, s)
+	const many, size = 1_000_000, 100
+	before := usedMemory(b, s)
+	pipe := s.Client().Pipeline()
+	for i := range many {
+		pipe.HSet(b.Context(), "{payments}:pipeline:ledger:marks:bench:0", fmt.Sprintf("0190a9f0-7b1c-7000-8000-%012d", i), fmt.Sprintf("%d %d-0", time.Now().UnixMilli(), time.Now().UnixMilli()))
+		if pipe.Len() == 10_000 {
+			if _, err := pipe.Exec(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	bytes := float64(usedMemory(b, s)-before) / many
+	s.Client().ConfigResetStat(b.Context())
+	keys := make([]string, size)
+	done := 0
+	for b.Loop() {
+		for i := range keys {
+			keys[i] = fmt.Sprintf("0190a9f0-7b1c-7000-8000-%012d", (done+i)*7919%(2*many))
+		}
+		m := broker.MarkedRequest{Stream: stream, Group: group, Marks: broker.Marks{Set: "bench", Window: 24 * time.Hour}, Keys: keys}
+		if _, err := r.Marked(b.Context(), m); err != nil {
+			b.Fatal(err)
+		}
+		done += size
+	}
+	b.ReportMetric(serverTime(b, s, "evalsha")*1000/float64(done), "server-evalsha-ns/key")
+	b.ReportMetric(bytes, "server-bytes/mark")
+}
+
+// usedMemory is how many bytes the server uses.
+func usedMemory(b *testing.B, s *redistest.Server) int64 {
+	b.Helper()
+	_, after, _ := strings.Cut(s.Client().Info(b.Context(), "memory").Val(), "used_memory:")
+	text, _, _ := strings.Cut(after, "\r")
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return n
 }
 
 // serverTime is the microseconds that the server spent in a command.

@@ -133,11 +133,12 @@ func (b *Broker) checkMark(ctx context.Context, o broker.Owner) error {
 
 // readMark reads what the script says of a mark: the one that it found, or why
 // it could not be set.
-func (p *settling) readMark(b *Broker, r *broker.StepResult, text string) (err error) {
+func (p *settling) readMark(b *Broker, r *broker.StepResult, text string) error {
 	if r.Status == broker.Refused || r.Status == broker.Torn {
 		r.Err = b.fail(operation{name: "mark a key of", stream: p.Stream, group: p.Group}, serverError(text))
 		return nil
 	}
-	r.Mark, err = parseMark(text)
+	m, err := parseMark(text)
+	r.Mark = &m
 	return err
 }

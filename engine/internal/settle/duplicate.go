@@ -10,17 +10,17 @@ import (
 // written reports whether the outcome of an entry that is no longer pending was
 // written by an earlier attempt to write it, whose answer was lost: the key is
 // marked by the entry itself.
-func (s *Settler) written(it *batch.Item, m broker.Mark) bool {
+func (s *Settler) written(it *batch.Item, m *broker.Mark) bool {
 	return s.work.resent && m.Found() && m.By == it.Delivery.ID
 }
 
 // duplicate turns the outcome of an entry whose key had been marked meanwhile
 // into that of a duplicate.
-func (s *Settler) duplicate(it *batch.Item, m broker.Mark) {
+func (s *Settler) duplicate(it *batch.Item, m *broker.Mark) {
 	if it.Lease() == batch.BodyGone && s.written(it, m) {
 		return // without a fence, that is how a second attempt looks
 	}
-	it.Duplicate(m)
+	it.Duplicate(*m)
 }
 
 // tellDuplicates tells of the duplicates of a settlement, in one event.

@@ -129,7 +129,11 @@ func (k *Keyspace) Settle(ctx context.Context, s *broker.Settlement) (broker.Set
 		res, err := b.Settle(ctx, &there)
 		for i := range res.Steps {
 			step := &res.Steps[i]
-			step.Err, step.Mark = k.mine(step.Err), k.mark(step.Mark)
+			step.Err = k.mine(step.Err)
+			if step.Mark.Found() {
+				m := k.mark(*step.Mark)
+				step.Mark = &m
+			}
 		}
 		var published []broker.Add
 		for i := range s.Steps {

@@ -27,8 +27,8 @@ local owned = {}
 for i = 1, #page do owned[page[i][1]] = true end
 
 -- A message for a key of another type is refused before anything is written for its entry.
-local wrong = {}
-for i = 3, #KEYS do
+local window, wrong = ARGV[6] + 0, {}
+for i = 3, #KEYS - (window > 0 and 2 or 0) do
   local kind = call('TYPE', KEYS[i]).ok
   if kind ~= 'stream' and kind ~= 'none' then
     wrong[i] = 'WRONGTYPE the key ' .. KEYS[i] .. ' holds a ' .. kind .. ', not a stream'
@@ -36,12 +36,13 @@ for i = 3, #KEYS do
 end
 
 -- What is known of the keys.
-local window, at, marks = ARGV[6] + 0, 7, nil
+local at, marks = 7, nil
 if window > 0 then
   local time = call('TIME')
   marks = { now = time[1] * 1000 + math.floor(time[2] / 1000), begun = {}, by = {}, sets = { KEYS[#KEYS - 1], KEYS[#KEYS] } }
+  marks.stamp = string.format('%.0f', marks.now)
   at = at + count
-  local keys = {}
+  local keys, times = {}, {}
   for i = 1, count do
     if ARGV[6 + i] ~= '' then keys[#keys + 1] = ARGV[6 + i] end
   end
@@ -49,14 +50,13 @@ if window > 0 then
     local kind = call('TYPE', set).ok
     if kind == 'hash' then
       marks.begun[i] = tonumber(call('HGET', set, '') or '')
-      local found, times = call('HMGET', set, unpack(keys)), marks.times or {}
+      local found = call('HMGET', set, unpack(keys))
       for n, key in ipairs(keys) do
         local since = found[n] and tonumber(string.match(found[n], '^%d+')) or -window
         if marks.now - since < window and since >= (times[key] or 0) then
           marks.by[key], times[key] = found[n], since
         end
       end
-      marks.times = times
     elseif kind ~= 'none' then
       marks.wrong = 'WRONGTYPE the key ' .. set .. ' holds a ' .. kind .. ', not a hash'
     end
@@ -65,7 +65,7 @@ end
 
 -- Marks a key, or returns the server's error.
 local function mark(key, id)
-  local text, done = string.format('%.0f ', marks.now) .. id, nil
+  local text, done = marks.stamp .. ' ' .. id, nil
   if marks.set then
     done = try('HSET', marks.set, key, text)
   else
@@ -77,7 +77,7 @@ local function mark(key, id)
       local freed = try('UNLINK', marks.sets[latest])
       if type(freed) == 'table' then return freed.err end
     end
-    done = try('HSET', marks.sets[latest], key, text, '', string.format('%.0f', begun or marks.now))
+    done = try('HSET', marks.sets[latest], key, text, '', begun and string.format('%.0f', begun) or marks.stamp)
     if type(done) ~= 'table' then marks.set = marks.sets[latest] end
   end
   if type(done) == 'table' then return done.err end
