@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pipeline/engine/broker"
+	"pipeline/engine/broker/memory"
 	"pipeline/engine/harness"
 	"pipeline/engine/outcome"
 	"pipeline/engine/spec"
@@ -86,5 +87,34 @@ func TestAKeyOfAnotherTypeEndsTheSubscriptionThatPublishesToIt(t *testing.T) {
 				t.Errorf("%d calls: it is run again and again", n)
 			}
 		})
+	}
+}
+
+// A subscription that only takes over has no reader that looks for what was
+// delivered to it and not worked on.
+func TestWhatWasTakenOverAndNotAdmittedIsLookedForWithoutAReader(t *testing.T) {
+	b := open(t, harness.Config{Pipeline: single(func(s *spec.Subscription) {
+		s.Claim = &spec.Claim{MinIdle: 30 * time.Second, Using: spec.UsingAuto, Only: true}
+	}), Handlers: map[string]sandbox.Handler{"s": harness.Func(ack)}})
+	b.start()
+	b.publish("in", `{}`, `{}`)
+	gone := broker.Owner{Stream: "in", Group: "g", Consumer: "gone"}
+	if ds, err := b.Server().Read(t.Context(), broker.ReadRequest{Owner: gone, Count: 2}); err != nil || len(ds) != 2 {
+		t.Fatal(ds, err)
+	}
+	failed := 0
+	b.Server().SetFault(func(c memory.Call) memory.Effect {
+		if c.Op == "admit" && failed < 2 {
+			failed++
+			return memory.Effect{Err: broker.ErrUnavailable, Skip: true}
+		}
+		return memory.Effect{}
+	})
+	b.advance(40 * time.Second)
+	if failed != 2 {
+		t.Fatalf("the fault hit %d times", failed)
+	}
+	if p := b.Pending("g"); len(p) != 0 {
+		t.Errorf("still pending 10 s after they could be claimed: %v", p)
 	}
 }
