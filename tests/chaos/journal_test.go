@@ -25,8 +25,8 @@ type journal struct {
 	// what came in the wrong order.
 	last       map[string]*[accounts]int
 	violations []string
-	// handedBack is how many entries were handed back without being started: they
-	// count as new where they come next, behind later ones.
+	// handedBack is how many entries were handed back without being started. Where
+	// XAUTOCLAIM brings them they look like new ones, behind later ones.
 	handedBack int
 }
 
@@ -36,7 +36,7 @@ type line struct {
 	Message             string `json:"msg"`
 	Count               int
 	Attrs               struct {
-		Payment, Deliveries string
+		Payment, Deliveries, Idle string
 	}
 }
 
@@ -71,7 +71,7 @@ func (j *journal) take(text []byte) {
 		return
 	}
 	j.posted++
-	if l.Attrs.Deliveries != "0" {
+	if l.Attrs.Deliveries != "0" || l.Attrs.Idle != "0" {
 		j.redelivered++
 		return
 	}

@@ -20,8 +20,10 @@ import (
 // patience bounds every wait; nothing here measures time.
 const patience = 60 * time.Second
 
-// binary is the command, built once for all tests.
-var binary string
+// binary is the command, built once for all tests; pipelineFile what it runs: the
+// payments example, whose handler also logs how long an entry had been idle, which
+// tells one that was handed back unstarted from a new one.
+var binary, pipelineFile string
 
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "pipeline-chaos-")
@@ -34,9 +36,31 @@ func TestMain(m *testing.M) {
 		fmt.Fprintf(os.Stderr, "build the command: %v\n%s", err, out)
 		os.Exit(1)
 	}
+	if pipelineFile, err = example(dir); err != nil {
+		fmt.Fprintf(os.Stderr, "copy the example: %v\n", err)
+		os.Exit(1)
+	}
 	code := m.Run()
 	_ = os.RemoveAll(dir)
 	os.Exit(code)
+}
+
+// example copies the payments example into a folder.
+func example(dir string) (string, error) {
+	const log, more = "deliveries = ctx.deliveries }", "deliveries = ctx.deliveries, idle = ctx.idle_ms }"
+	if err := os.Mkdir(filepath.Join(dir, "handlers"), 0o700); err != nil {
+		return "", err
+	}
+	for _, name := range []string{"payments.hcl", "handlers/payments.lua"} {
+		text, err := os.ReadFile(filepath.Join("../../examples", name))
+		if err != nil {
+			return "", err
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(strings.ReplaceAll(string(text), log, more)), 0o600); err != nil {
+			return "", err
+		}
+	}
+	return filepath.Join(dir, "payments.hcl"), nil
 }
 
 // process is one `pipeline run`.
@@ -59,7 +83,7 @@ func run(t *testing.T, s *redistest.Server, vars ...string) *process {
 // runOn is run for a process that reaches the server at a URL of its own.
 func runOn(t *testing.T, s *redistest.Server, url string, vars ...string) *process {
 	t.Helper()
-	args := []string{"run", "../../examples/payments.hcl", "--var", "redis_url=" + url}
+	args := []string{"run", pipelineFile, "--var", "redis_url=" + url}
 	for _, v := range vars {
 		args = append(args, "--var", v)
 	}
