@@ -14,6 +14,8 @@ type proxy struct {
 	listener net.Listener
 	server   string
 	wg       sync.WaitGroup
+	// accepted counts the connections that were asked for.
+	accepted atomic.Int64
 
 	mu    sync.Mutex
 	links map[*link]struct{}
@@ -82,6 +84,7 @@ func (p *proxy) accept() {
 		if err != nil {
 			return
 		}
+		p.accepted.Add(1)
 		server, err := net.Dial("tcp", p.server)
 		if err != nil {
 			_ = client.Close() // the server is away
