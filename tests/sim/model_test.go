@@ -63,6 +63,9 @@ type model struct {
 	// busy is what each lane runs, last the last new entry that it was given.
 	busy map[lane]int
 	last map[lane]broker.ID
+	// unanswered is when a consumer first asked for the settlement that it sends
+	// again and again.
+	unanswered map[broker.Owner]time.Time
 	// waiting are the entries of each lane that are retried, lanes the lane in which
 	// an entry ran last.
 	waiting map[lane]map[broker.ID]bool
@@ -79,6 +82,7 @@ func (m *model) init(s *sim) {
 	m.acknowledged = map[place]string{}
 	m.open, m.busy, m.last = map[place]*harness.Worker{}, map[lane]int{}, map[lane]broker.ID{}
 	m.waiting, m.lanes = map[lane]map[broker.ID]bool{}, map[place]lane{}
+	m.unanswered = map[broker.Owner]time.Time{}
 	m.known = map[broker.ID]known{}
 	m.delivered, m.earliest = map[place]int{}, map[place]time.Time{}
 }
@@ -271,9 +275,18 @@ func (m *model) arrived(group string, ds []broker.Delivery) {
 	}
 }
 
+// asks is told that a consumer asks for a settlement, and returns since when.
+func (m *model) asks(o broker.Owner) time.Time {
+	if m.unanswered[o].IsZero() {
+		m.unanswered[o] = m.sim.Now()
+	}
+	return m.unanswered[o]
+}
+
 // settled is told of a settlement that was asked for at a time and has been
 // answered: what it names is held no more, unless it was refused.
 func (m *model) settled(worker string, s *broker.Settlement, res *broker.SettleResult, asked time.Time) {
+	delete(m.unanswered, s.Owner)
 	over := func(id broker.ID) place {
 		k := place{s.Group, m.number(id)}
 		delete(m.waiting[m.lanes[k]], id)

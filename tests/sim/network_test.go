@@ -110,7 +110,7 @@ func (w wire) Release(ctx context.Context, o broker.Owner, ids []broker.ID) erro
 }
 
 func (w wire) Settle(ctx context.Context, s *broker.Settlement) (broker.SettleResult, error) {
-	asked := w.sim.Now()
+	asked := w.sim.model.asks(s.Owner)
 	res, err := pass(w, "settle", func() (broker.SettleResult, error) { return w.Broker.Settle(ctx, s) })
 	if err == nil {
 		w.sim.model.settled(w.worker, s, &res, asked)
