@@ -167,7 +167,8 @@ func (k *Keys) settled(f *Fate, now time.Time) {
 	switch e := &q.entries[at]; {
 	case f.Stale:
 		k.remove(q, at)
-	case f.Verb == batch.Stop: // it keeps its key closed until the subscription has ended
+	case f.Verb == batch.Stop, f.Verb == batch.Leave:
+		e.state = unsettled // it keeps its key closed until the subscription has ended
 	case f.Verb == batch.Wait:
 		e.state, e.due = waiting, now.Add(f.After).UnixNano()
 		k.trail(q, at)

@@ -189,8 +189,15 @@ func TestAnEntryThatStopsTheSubscriptionKeepsItsKeyClosed(t *testing.T) {
 	s := newScene(t, 0)
 	s.written(s.run("a", 1, batch.Stop, 0))
 	s.hold("a", 2)
+	s.written(s.run("b", 3, batch.Wait, 0))
+	s.hold("b", 4)
+	s.takes(now, 9, 3)
+	it := s.run("b", 3, batch.Step, 0)
+	it.Action.Verb = batch.Leave // the server will never take it
+	s.written(it)
+	s.hold("b", 5)
 	s.takes(now.Add(time.Hour), 9)
-	s.counts(2, 1)
+	s.counts(5, 2)
 }
 
 func TestWhatIsNotDueIsKeptWithItsTime(t *testing.T) {
