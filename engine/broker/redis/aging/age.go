@@ -49,7 +49,7 @@ func (k *Keyspace) catchUp(ctx context.Context) error {
 	if step <= 0 {
 		return nil
 	}
-	with := map[string]bool{}
+	with, set := map[string]bool{}, map[pendingID]time.Time{}
 	pipe := k.redis.client.Pipeline()
 	next := k.frame.next(step, k.redis.real)
 	for _, g := range slices.SortedFunc(maps.Keys(k.groups), groupName.compare) {
@@ -60,7 +60,9 @@ func (k *Keyspace) catchUp(ctx context.Context) error {
 		slices.SortStableFunc(touched, byTouch)
 		entries := make([]any, 0, 3*len(touched))
 		for _, p := range touched {
-			entries = append(entries, p.id.String(), p.consumer, next.server.Add(-p.idle-step).UnixMilli())
+			at := next.server.Add(-p.idle - step)
+			set[pendingID{g, p.id}] = at
+			entries = append(entries, p.id.String(), p.consumer, at.UnixMilli())
 		}
 		k.age(ctx, pipe, g, next, entries)
 		with[g.stream] = true
@@ -73,7 +75,7 @@ func (k *Keyspace) catchUp(ctx context.Context) error {
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, goredis.Nil) {
 		return fail("move the time of the server", groupName{}, err)
 	}
-	k.frame = next
+	k.frame, k.set = next, set
 	return nil
 }
 
@@ -165,6 +167,9 @@ func (k *Keyspace) touched(g groupName, reply []any) touched {
 	t.id, _ = broker.ParseID(reply[0].(string))
 	t.consumer, t.deliveries = reply[1].(string), reply[2].(int64)
 	t.at = milliseconds(reply[3].(string))
+	if set, ok := k.set[pendingID{g, t.id}]; ok && t.at.Sub(set).Abs() <= margin {
+		t.at = set // before Redis 7.2 a server's clock runs on within a script
+	}
 	t.order = k.order[pendingID{g, t.id}]
 	t.idle = max(0, k.frame.server.Sub(t.at))
 	if written := milliseconds(reply[4].(string)); t.idle > 0 && written.After(k.frame.server) {
@@ -180,22 +185,28 @@ func whole(idle time.Duration) time.Duration {
 	return (idle + unit - 1).Truncate(unit)
 }
 
-// record is a record with the clock's times.
-func (k *Keyspace) record(r broker.Record) broker.Record {
+// record is the record of an entry with the clock's times.
+func (k *Keyspace) record(id pendingID, r broker.Record) broker.Record {
 	shift := k.shift(r.At)
-	if !r.First.IsZero() {
-		r.First = r.First.Add(k.frame.at.Sub(k.frame.server))
-		if r.Delivery == 1 { // it was written with the rest
-			r.First = r.First.Add(-max(0, r.At.Sub(k.frame.server)))
-		}
-	}
-	for _, t := range []*time.Time{&r.At, &r.Due} {
+	for _, t := range []*time.Time{&r.At, &r.Due, &r.First} {
 		if !t.IsZero() {
 			*t = t.Add(shift)
 		}
 	}
+	if r.First.IsZero() {
+		return r
+	}
+	// It stays what it was when it was seen first: by how much later than the
+	// clock's time it was written, only the writing of that record tells.
+	if known := k.first[id]; known.Sub(r.First).Abs() < rewritten {
+		r.First = known
+	}
+	k.first[id] = r.First
 	return r
 }
+
+// rewritten is more real time than passes between two movements of the clock.
+const rewritten = 10 * time.Second
 
 // mark is a mark with the clock's time. It is not older than its entry's id,
 // which real time has in it.

@@ -38,15 +38,11 @@ local age = {}
 function age.r(key)
   local all = redis.call('HGETALL', key)
   for i = 1, #all, 2 do
-    local counts, due, at, rest = string.match(all[i + 1], '^(%d+ %d+ )(%d+) (%d+)(.*)$')
+    local counts, due, at, length, rest = string.match(all[i + 1], '^(%d+ %d+ )(%d+) (%d+) (%d+) (.*)$')
+    local who, reason = string.sub(rest, 1, length), string.sub(rest, length + 1)
+    local head, first = string.match(who, '^(.*\31%l%d+ )(%d+)$')
+    if first and first ~= '0' then who = head .. shifted(first, from) end
     if due ~= '0' then due = shifted(due, at + 0) end
-    local length, who, reason = string.match(rest, '^ (%d+) '), nil, nil
-    rest = string.sub(rest, #length + 3)
-    who, reason = string.sub(rest, 1, length), string.sub(rest, length + 1)
-    local before, delivery, first = string.match(who, '^(.*\31%l(%d+) )(%d+)$')
-    if before and first ~= '0' then
-      who = before .. shifted(first, delivery == '1' and at + 0 or 0)
-    end
     redis.call('HSET', key, all[i], counts .. due .. ' ' .. shifted(at, at + 0) .. ' ' .. #who .. ' ' .. who .. reason)
   end
 end

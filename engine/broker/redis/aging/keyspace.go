@@ -19,8 +19,12 @@ type Keyspace struct {
 	prefix string
 	clock  clock.Clock
 	mu     sync.Mutex
-	// frame is what the server was brought to last.
+	// frame is what the server was brought to last, and set when that made pending
+	// entries touched last, by the server's time.
 	frame frame
+	set   map[pendingID]time.Time
+	// first is when entries were delivered first, by their records.
+	first map[pendingID]time.Time
 	// streams and groups are what there may be keys of, and which beside a group.
 	streams map[string]bool
 	groups  map[groupName]map[key]bool

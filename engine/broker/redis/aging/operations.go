@@ -85,12 +85,13 @@ func (k *Keyspace) TakeOver(ctx context.Context, o broker.Owner, from string, id
 
 // Admit implements broker.Broker.
 func (k *Keyspace) Admit(ctx context.Context, r broker.AdmitRequest) ([]broker.Admission, error) {
+	g := groupName{r.Stream, r.Group}
 	return owned(ctx, k, "admit", r.Owner, func(b *redis.Broker, o broker.Owner) ([]broker.Admission, error) {
 		r.Owner = o
 		admissions, err := b.Admit(ctx, r)
 		for i := range admissions {
 			a := &admissions[i]
-			a.Record = k.record(a.Record)
+			a.Record = k.record(pendingID{g, r.Entries[i].ID}, a.Record)
 			if a.Verdict == broker.NotDue {
 				a.Remaining = a.Record.Due.Sub(k.frame.at)
 			}
@@ -328,7 +329,7 @@ func (k *Keyspace) Records(ctx context.Context, stream, group string, ids []brok
 	return ask(ctx, k, to("read records", stream, group), func(b *redis.Broker, key string) ([]broker.Record, error) {
 		records, err := b.Records(ctx, key, group, ids)
 		for i := range records {
-			records[i] = k.record(records[i])
+			records[i] = k.record(pendingID{groupName{stream, group}, ids[i]}, records[i])
 		}
 		return records, err
 	})

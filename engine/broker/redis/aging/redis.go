@@ -77,6 +77,7 @@ func (r *Redis) Keyspace(ctx context.Context, c clock.Clock) (*Keyspace, error) 
 		redis: r, prefix: Prefix + rand.Text()[:nameLength] + ":", clock: c, frame: frame{c.Now(), server, machine},
 		streams: map[string]bool{}, groups: map[groupName]map[key]bool{},
 		active: map[broker.Owner]time.Time{}, empty: map[groupName]bool{}, blocked: map[*wait]bool{}, order: map[pendingID]int{},
+		first: map[pendingID]time.Time{},
 	}, nil
 }
 
