@@ -5,16 +5,18 @@ package main
 
 import (
 	"os"
+	"runtime"
 
 	"pipeline/cmd/pipeline/internal/cli"
 )
 
 func main() {
 	os.Exit(cli.Main(cli.Process{
-		Args:   os.Args[1:],
-		Stdin:  os.Stdin,
-		Stdout: os.Stdout,
-		Stderr: os.Stderr,
-		Env:    os.LookupEnv,
+		Args:       os.Args[1:],
+		Stdin:      os.Stdin,
+		Stdout:     os.Stdout,
+		Stderr:     os.Stderr,
+		Env:        os.LookupEnv,
+		Processors: runtime.GOMAXPROCS,
 	}))
 }

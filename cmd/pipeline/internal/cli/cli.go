@@ -21,6 +21,9 @@ type Process struct {
 	Stdin          io.Reader
 	Stdout, Stderr *os.File
 	Env            func(string) (string, bool)
+	// Processors sets how many processors are used at most, unless n is 0, and
+	// returns how many were: runtime.GOMAXPROCS. nil leaves that alone.
+	Processors func(n int) int
 }
 
 // app is one run of the program.

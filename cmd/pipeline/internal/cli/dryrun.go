@@ -35,6 +35,7 @@ func (a *app) dryRunCommand() *cobra.Command {
 			"With --live they are those that the server holds now, of all streams that enabled subscriptions read, with their\n" +
 			"real ids. They are read by XINFO STREAM and XRANGE alone: no group, no consumer, no write of any kind. Whole streams\n" +
 			"are read, oldest entry first, unless --from, --to, --count or --sample say otherwise; what is added meanwhile is not.\n" +
+			"A server on this machine is left one of its processors.\n" +
 			"--from and --to take an entry id, a time (2026-01-02T15:04:05Z) or a time back from now (24h, 7d).\n\n" +
 			"With --against the same entries run through another version of the pipeline too, and only what differs is printed;\n" +
 			"the exit code is 3 if anything does. Logs and times do not count. Both versions see the same moment; a handler that\n" +

@@ -95,6 +95,7 @@ func (a *app) openLive(cmd *cobra.Command, from *dryEntries, flags dryRunFlags, 
 	if err != nil {
 		return invalidBroker(err)
 	}
+	a.leaveProcessor(of.pipeline.Broker)
 	from.server = readonly.New(server)
 	from.live = live.New(from.server, streams, o)
 	from.progress = a.newProgressOf("tried", func(p *view.Progress) {
