@@ -38,11 +38,19 @@ func (s *subscription) newKeys() *hold.Keys {
 func (n *session) runnerOf() lane.Runner {
 	r := n.sub.runner(n.owner.Consumer)
 	r.OnBegin(n.beginner.Begin)
+	if c := n.sub.spec.Claim; c != nil && !n.sub.claimsWithReads() {
+		r.OnPark(func() bool { return n.parked.Len() < mostParked })
+	}
 	if n.keys == nil {
 		return r
 	}
 	return &hold.Runner{Worker: r, Keys: n.keys}
 }
+
+// mostParked bounds the waits of which an id and a time stay in memory where
+// nobody claims with reads. A blocking read wakes when an entry is idle for long
+// enough; XAUTOCLAIM looks once a block, and would bring a retry that much late.
+const mostParked = 10_000
 
 // longIdle makes an entry look idle for so long that any claim takes it.
 const longIdle = 1_000_000_000 * time.Second

@@ -28,6 +28,8 @@ type Runner struct {
 	logs     func(*sandbox.Delivery) []sandbox.LogLine
 	minIdle  time.Duration
 	random   func() float64
+	// parks reports whether longer waits than a block are parked, too; nil for no.
+	parks func() bool
 	// begin is asked before a redelivered entry runs; nil in a dry-run.
 	begin func(context.Context, *batch.Item) bool
 
@@ -240,8 +242,13 @@ func (r *Runner) askedRetry(it *batch.Item, said *outcome.Outcome) {
 // is gone does a claim bring it.
 const ParkSlack = 500 * time.Millisecond
 
+// OnPark has parks asked whether a wait that is longer than a block is parked,
+// too. Call it before anything runs.
+func (r *Runner) OnPark(parks func() bool) { r.parks = parks }
+
 // wait puts an item back for d. Where somebody claims, only short waits are
-// parked: a claim brings the others, and nothing of them stays in memory.
+// parked, unless parks says otherwise: a claim brings the others, and nothing of
+// them stays in memory.
 func (r *Runner) wait(it *batch.Item, d time.Duration) batch.Action {
 	s := r.plan.sub
 	a := batch.Action{Verb: batch.Wait, Wait: broker.Wait{ID: it.Delivery.ID, Timed: true, After: d, MinIdle: r.minIdle}}
@@ -249,7 +256,8 @@ func (r *Runner) wait(it *batch.Item, d time.Duration) batch.Action {
 		a.Keep, a.Wait.MinIdle = true, 0
 		return a
 	}
-	if s.Claim == nil || d <= s.Block && d+ParkSlack <= r.minIdle {
+	short := d <= s.Block || r.parks != nil && r.parks()
+	if s.Claim == nil || short && d+ParkSlack <= r.minIdle {
 		a.Park = true
 		a.Wait.MinIdle = max(0, r.minIdle-ParkSlack)
 	}
