@@ -76,17 +76,8 @@ func (b *Broker) keep(fields []broker.Field) []broker.Field {
 }
 
 // Range implements broker.Broker.
-func (b *Broker) Range(ctx context.Context, stream string, first, last broker.ID, count int) ([]broker.Entry, error) {
-	op := operation{name: "read range of", stream: stream}
-	if count < 1 {
-		return nil, op.fail(errCount)
-	}
-	var out []broker.Entry
-	err := b.do(ctx, op, func(int64) error {
-		s, err := b.stream(stream)
-		if s == nil {
-			return err
-		}
+func (b *Broker) Range(ctx context.Context, name string, first, last broker.ID, count int) ([]broker.Entry, error) {
+	return b.ranged(ctx, name, count, func(s *stream) (out []broker.Entry) {
 		for at := s.entries.from(byID(first)); len(out) < count; {
 			k, fields, ok := at.next()
 			if !ok || last.Less(k.id) {
@@ -94,26 +85,13 @@ func (b *Broker) Range(ctx context.Context, stream string, first, last broker.ID
 			}
 			out = append(out, broker.Entry{ID: k.id, Fields: fields})
 		}
-		return nil
+		return out
 	})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
 }
 
 // RangeBack implements broker.Broker.
-func (b *Broker) RangeBack(ctx context.Context, stream string, first, last broker.ID, count int) ([]broker.Entry, error) {
-	op := operation{name: "read range of", stream: stream}
-	if count < 1 {
-		return nil, op.fail(errCount)
-	}
-	var out []broker.Entry
-	err := b.do(ctx, op, func(int64) error {
-		s, err := b.stream(stream)
-		if s == nil {
-			return err
-		}
+func (b *Broker) RangeBack(ctx context.Context, name string, first, last broker.ID, count int) ([]broker.Entry, error) {
+	return b.ranged(ctx, name, count, func(s *stream) (out []broker.Entry) {
 		at := s.entries.from(byID(last))
 		if _, found := s.entries.find(byID(last)); found {
 			at.p.at++
@@ -125,10 +103,24 @@ func (b *Broker) RangeBack(ctx context.Context, stream string, first, last broke
 			}
 			out = append(out, broker.Entry{ID: k.id, Fields: fields})
 		}
-		return nil
+		return out
 	})
-	if err != nil {
-		return nil, err
+}
+
+// ranged looks at entries of a stream; one that is absent has none.
+func (b *Broker) ranged(
+	ctx context.Context, name string, count int, look func(s *stream) []broker.Entry,
+) (out []broker.Entry, err error) {
+	op := operation{name: "read range of", stream: name}
+	if count < 1 {
+		return nil, op.fail(errCount)
 	}
-	return out, nil
+	err = b.do(ctx, op, func(int64) error {
+		s, err := b.stream(name)
+		if s != nil {
+			out = look(s)
+		}
+		return err
+	})
+	return out, err
 }
