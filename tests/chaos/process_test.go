@@ -142,6 +142,12 @@ func (p *process) drain() {
 	p.t.Helper()
 	p.ready()
 	p.signal(syscall.SIGTERM)
+	p.left()
+}
+
+// left expects that the process ends having left nothing behind.
+func (p *process) left() {
+	p.t.Helper()
 	if code := p.exit(); code != 0 {
 		p.t.Errorf("exit code %d, want 0:\n%s", code, p.output())
 	}
