@@ -43,12 +43,15 @@ func (f frame) next(step time.Duration, c clock.Clock) frame {
 	return frame{f.at.Add(step), f.server.Add(passed), f.machine.Add(passed)}
 }
 
-// catchUp brings the server to the clock's time, in whole milliseconds.
+// catchUp brings the server to the clock's time, in whole milliseconds. It is
+// not called off half way: what was moved would be moved again.
 func (k *Keyspace) catchUp(ctx context.Context) error {
 	step := k.clock.Now().Sub(k.frame.at).Truncate(time.Millisecond)
 	if step <= 0 {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
 	with, set := map[string]bool{}, map[pendingID]time.Time{}
 	pipe := k.redis.client.Pipeline()
 	next := k.frame.next(step, k.redis.real)
@@ -107,10 +110,9 @@ func fail(op string, g groupName, err error) error {
 // touched is a pending entry with the time for which it has been idle, in the
 // clock's time.
 type touched struct {
-	id         broker.ID
-	consumer   string
-	deliveries int64
-	idle       time.Duration
+	id       broker.ID
+	consumer string
+	idle     time.Duration
 	// at is when it was touched by the server's time, order when it was delivered
 	// here.
 	at    time.Time
@@ -126,7 +128,7 @@ func byTouch(a, b touched) int {
 const page = 1000
 
 // fields is how many values look.lua replies for an entry.
-const fields = 5
+const fields = 4
 
 // look returns the pending entries of a group by id. A group that is absent has
 // none.
@@ -165,14 +167,13 @@ func absent(err error) bool {
 func (k *Keyspace) touched(g groupName, reply []any) touched {
 	var t touched
 	t.id, _ = broker.ParseID(reply[0].(string))
-	t.consumer, t.deliveries = reply[1].(string), reply[2].(int64)
-	t.at = milliseconds(reply[3].(string))
+	t.consumer, t.at = reply[1].(string), milliseconds(reply[2].(string))
 	if set, ok := k.set[pendingID{g, t.id}]; ok && t.at.Sub(set).Abs() <= margin {
 		t.at = set // before Redis 7.2 a server's clock runs on within a script
 	}
 	t.order = k.order[pendingID{g, t.id}]
 	t.idle = max(0, k.frame.server.Sub(t.at))
-	if written := milliseconds(reply[4].(string)); t.idle > 0 && written.After(k.frame.server) {
+	if written := milliseconds(reply[3].(string)); t.idle > 0 && written.After(k.frame.server) {
 		t.idle = whole(t.idle + written.Sub(k.frame.server))
 	}
 	return t

@@ -60,6 +60,9 @@ func (k *Keyspace) take(ctx context.Context, r *broker.ReadRequest) (ds []broker
 	there := *r
 	there.Owner, there.Block = k.on(r.Owner), 0
 	ds, err = k.redis.inner.Read(ctx, there)
+	if err != nil {
+		delete(k.empty, g) // the server may have delivered what never arrived
+	}
 	k.delivered(g, ds, pending)
 	return ds, pending, err
 }
