@@ -21,6 +21,21 @@ var aged = flag.Int("aged", 10, "how many random plays are compared on each serv
 // what was called when, what came of it, what is pending for how long and what
 // was told is the same.
 func TestARealServerOnTheSameClockIsLikeTheOneInMemory(t *testing.T) {
+	besideMemory(t, func(t *testing.T, played string, redis *aging.Redis) {
+		for seed := range *aged {
+			acts := rapid.Custom(drawActs).Example(seed)
+			memory := play(t, harness.Config{Version: played}, acts)
+			server := play(t, onRedis(t, redis), acts)
+			if a, b := nameless(memory), nameless(server); a != b {
+				t.Fatalf("seed %d, %+v: %s", seed, acts, difference(a, b))
+			}
+		}
+	})
+}
+
+// besideMemory runs a test on each server, with the version that the one in
+// memory has to play beside it.
+func besideMemory(t *testing.T, test func(t *testing.T, played string, redis *aging.Redis)) {
 	for version, played := range map[string]string{"8.6": "8.6.3", "7.0": "7.0.15"} {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
@@ -29,14 +44,7 @@ func TestARealServerOnTheSameClockIsLikeTheOneInMemory(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = redis.Close() }()
-			for seed := range *aged {
-				acts := rapid.Custom(drawActs).Example(seed)
-				memory := play(t, harness.Config{Version: played}, acts)
-				server := play(t, onRedis(t, redis), acts)
-				if a, b := nameless(memory), nameless(server); a != b {
-					t.Fatalf("seed %d, %+v: %s", seed, acts, difference(a, b))
-				}
-			}
+			test(t, played, redis)
 		})
 	}
 }

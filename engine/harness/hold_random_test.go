@@ -13,12 +13,10 @@ import (
 
 	"pipeline/engine/broker"
 	"pipeline/engine/broker/redis/aging"
-	"pipeline/engine/clock"
 	"pipeline/engine/harness"
 	"pipeline/engine/outcome"
 	"pipeline/engine/spec"
 	"pipeline/sandbox"
-	"pipeline/tests/redistest"
 )
 
 // said are outcomes by their letters.
@@ -258,33 +256,25 @@ func (k *keyed) ended() {
 // TestHeldKeysAreTheSameOnARealServer plays the same steps in memory and there:
 // what ran when, what came of it and what is told is the same.
 func TestHeldKeysAreTheSameOnARealServer(t *testing.T) {
-	for version, played := range map[string]string{"8.6": "8.6.3", "7.0": "7.0.15"} {
-		t.Run(version, func(t *testing.T) {
-			t.Parallel()
-			redis, err := aging.Open(t.Context(), redistest.Shared(t, version).URL(), clock.Real())
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer func() { _ = redis.Close() }()
-			for _, test := range plays {
-				for seed := range max(1, *aged/3) {
-					steps := rapid.Custom(func(t *rapid.T) []step { return drawSteps(t, test.kinds) }).Example(seed)
-					for i := range steps {
-						for j, e := range steps[i].entries {
-							// Copies, which entries without a key leave, have ids of the
-							// server's own time.
-							steps[i].entries[j] = strings.ReplaceAll(e, "-", "d")
-						}
-					}
-					memory := playKeyed(t, harness.Config{Version: played}, test.workers, test.change, steps, test.sole())
-					server := playKeyed(t, onRedis(t, redis), test.workers, test.change, steps, test.sole())
-					if a, b := nameless(letterless(memory)), nameless(letterless(server)); a != b {
-						t.Fatalf("%s, seed %d, %+v: %s", test.name, seed, steps, difference(a, b))
+	besideMemory(t, func(t *testing.T, played string, redis *aging.Redis) {
+		for _, test := range plays {
+			for seed := range max(1, *aged/3) {
+				steps := rapid.Custom(func(t *rapid.T) []step { return drawSteps(t, test.kinds) }).Example(seed)
+				for i := range steps {
+					for j, e := range steps[i].entries {
+						// Copies, which entries without a key leave, have ids of the
+						// server's own time.
+						steps[i].entries[j] = strings.ReplaceAll(e, "-", "d")
 					}
 				}
+				memory := playKeyed(t, harness.Config{Version: played}, test.workers, test.change, steps, test.sole())
+				server := playKeyed(t, onRedis(t, redis), test.workers, test.change, steps, test.sole())
+				if a, b := nameless(letterless(memory)), nameless(letterless(server)); a != b {
+					t.Fatalf("%s, seed %d, %+v: %s", test.name, seed, steps, difference(a, b))
+				}
 			}
-		})
-	}
+		}
+	})
 }
 
 // letterless drops the dead letters of a state: they hold the time.

@@ -1,6 +1,7 @@
 package brokertest
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -152,20 +153,18 @@ func (m *comparison) admit(rt *rapid.T) {
 	})
 }
 
-func (m *comparison) start(rt *rapid.T) {
-	p, consumer := m.where(rt), anyConsumer.Draw(rt, "consumer")
-	entries := m.doubled(rt, p.group)
-	m.both(rt, fmt.Sprintf("begin %v of %v as %q", entries, p, consumer), func(s *side) string {
-		held, err := s.Broker.Begin(s.Context(), s.at(p, consumer), s.picked(entries))
-		return fmt.Sprintf("%d%s", held, kindOf(s, err))
-	})
-}
+func (m *comparison) start(rt *rapid.T) { m.held(rt, "begin", broker.Broker.Begin) }
 
-func (m *comparison) renew(rt *rapid.T) {
+func (m *comparison) renew(rt *rapid.T) { m.held(rt, "renew", broker.Broker.Renew) }
+
+// held does what says of entries whether they are still held.
+func (m *comparison) held(
+	rt *rapid.T, what string, do func(broker.Broker, context.Context, broker.Owner, []broker.ID) ([]broker.Holding, error),
+) {
 	p, consumer := m.where(rt), anyConsumer.Draw(rt, "consumer")
 	entries := m.doubled(rt, p.group)
-	m.both(rt, fmt.Sprintf("renew %v of %v as %q", entries, p, consumer), func(s *side) string {
-		held, err := s.Broker.Renew(s.Context(), s.at(p, consumer), s.picked(entries))
+	m.both(rt, fmt.Sprintf("%s %v of %v as %q", what, entries, p, consumer), func(s *side) string {
+		held, err := do(s.Broker, s.Context(), s.at(p, consumer), s.picked(entries))
 		return fmt.Sprintf("%d%s", held, kindOf(s, err))
 	})
 }

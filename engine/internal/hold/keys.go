@@ -62,8 +62,8 @@ func NewKeys(limit int, turned func(full bool, held int)) *Keys {
 }
 
 // OnSooner has f called whenever an entry can run sooner than all others that
-// wait, when there is something for Trailing and when the set is no longer full. f must not block. Call it before
-// anything is held.
+// wait, when there is something for Trailing, and when the set is no longer full.
+// f must not block. Call it before anything is held.
 func (k *Keys) OnSooner(f func()) { k.sooner = f }
 
 // update changes the set and tells who is concerned.
