@@ -6,7 +6,9 @@ import (
 	"pipeline/sandbox/sandboxtest"
 )
 
-var engine = sandboxtest.Engine{Name: "lua", Compile: Compile}
+var engine = sandboxtest.Engine{Name: "lua", File: "h.lua", Compile: Compile}
+
+var hostile = sandboxtest.Suite{Engine: engine, Attacks: sandboxtest.LuaAttacks(), Healthy: []byte(healthy)}
 
 const healthy = `
 local ids = {}
@@ -16,10 +18,12 @@ function handle(e)
   return { id = e.id, suspicious = e.amount_cents > 1000000 }
 end`
 
-func TestMain(m *testing.M) { sandboxtest.Main(m, engine, sandboxtest.LuaAttacks(), healthy) }
+func TestMain(m *testing.M) { sandboxtest.Main(m, hostile) }
 
-func TestHostile(t *testing.T) { sandboxtest.Hostile(t, sandboxtest.LuaAttacks()) }
+func TestHostile(t *testing.T) { sandboxtest.Hostile(t, hostile) }
 
 func TestPrograms(t *testing.T) { sandboxtest.Programs(t, engine, sandboxtest.LuaPrograms) }
 
 func TestConformance(t *testing.T) { sandboxtest.Cases(t, engine, sandboxtest.LuaCases()) }
+
+func TestContract(t *testing.T) { sandboxtest.Obey(t, engine, []byte(sandboxtest.LuaContract)) }

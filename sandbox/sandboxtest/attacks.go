@@ -23,7 +23,12 @@ func LuaAttacks() []Attack {
 
 // lua makes an attack of the body of its function.
 func lua(name, body string, ends []string) Attack {
-	return Attack{Name: name, Code: []byte("function handle(e, ctx)\n" + body + "\nreturn ack()\nend"), Ends: ends}
+	return luaFile(name, "function attack(e, ctx)\n"+body+"\nreturn ack()\nend", ends)
+}
+
+// luaFile makes an attack of a script whose function `attack` attacks.
+func luaFile(name, code string, ends []string) Attack {
+	return Attack{Name: name, Code: []byte(luaProbe + code), Ends: ends, Probed: true}
 }
 
 // luaLoops try never to end.

@@ -22,16 +22,16 @@ var luaEscapes = []Attack{
 	lua("load code", `loadstring("return 1")()`, failed),
 	lua("read a file through dofile", `dofile("/etc/passwd")`, failed),
 	lua("require", `require("os")`, failed),
-	lua("bytecode", `string.dump(handle)`, failed),
+	lua("bytecode", `string.dump(attack)`, failed),
 	lua("addresses by tostring", `
-		for _, x in ipairs{tostring({}), tostring(handle), tostring(json.null), tostring(ack()), tostring(pairs), tostring(ctx),
+		for _, x in ipairs{tostring({}), tostring(attack), tostring(json.null), tostring(ack()), tostring(pairs), tostring(ctx),
 			string.format("%s", {}), tostring(string)} do
 			assert(not x:find("0x") and not x:find("%d"), x)
 		end`, done),
 	lua("addresses by %p", `string.format("%p", {})`, failed),
 	lua("addresses by %v", `string.format("%v", {})`, failed),
 	lua("addresses by error", `error({})`, failed),
-	lua("addresses by error of a function", `error(handle)`, failed),
+	lua("addresses by error of a function", `error(attack)`, failed),
 	lua("addresses by a table as a key", `do return {[{}] = 1} end`, []string{"result"}),
 	lua("metatable of strings", `assert(getmetatable("") == nil) setmetatable("", {})`, failed),
 	lua("metatable of json.null", `assert(getmetatable(json.null) == nil) json.null.x = 1`, failed),
@@ -46,9 +46,9 @@ var luaEscapes = []Attack{
 	lua("the clock", `assert(os == nil) assert(time.now == nil and ctx.now_ms > 0)`, done),
 }
 
-// probe is the end of a tampering script: it fails when an earlier call or
-// what this one did has changed anything.
-const probe = `
+// unchanged is the end of a tampering script: it fails when what it did has
+// changed anything for itself.
+const unchanged = `
 	assert(("abc"):upper() == "ABC" and string.upper("a") == "A" and #"abc" == 3 and "a" .. "b" == "ab")
 	assert(table.concat({1, 2}) == "12" and math.floor(1.5) == 1 and tostring(1) == "1" and type("") == "string")
 	assert(marker == nil and string.marker == nil and math.marker == nil and ("x").marker == nil)`
@@ -60,10 +60,7 @@ func tamper(name, statements string) Attack {
 	for s := range strings.SplitSeq(strings.TrimSpace(statements), "\n") {
 		fmt.Fprintf(&b, "pcall(function() %s end)\n", s)
 	}
-	return Attack{
-		Name: name, Ends: done,
-		Code: []byte("local kept = {}\nfunction handle(e, ctx)\n" + b.String() + probe + "\nreturn ack()\nend"),
-	}
+	return lua(name, b.String()+unchanged, done)
 }
 
 // luaTampering try to change what other calls see.
@@ -85,7 +82,7 @@ var luaTampering = []Attack{
 		marker = true
 		tostring = nil
 		type = function() return "no" end
-		handle = nil
+		handle, attack = nil, nil
 		ack = function() return retry() end
 		reply, dead = nil, nil
 		_G.marker = true
@@ -110,9 +107,9 @@ var luaTampering = []Attack{
 		table.insert(ctx, 1)
 		ctx.headers.marker = true assert(ctx.headers.marker == true)
 		for k in pairs(ctx) do ctx[k] = nil end`),
-	{Name: "a global table of the script", Ends: done, Code: []byte(`
+	luaFile("a global table of the script", `
 config = {rate = 3, inner = {list = {1, 2}}}
-function handle(e)
+function attack(e)
   assert(not pcall(function() config.rate = 4 end))
   assert(not pcall(function() config.new = 4 end))
   assert(not pcall(function() config.inner.list[1] = 4 end))
@@ -120,7 +117,7 @@ function handle(e)
   assert(not pcall(table.insert, config.inner.list, 4))
   assert(config.rate == 3 and #config.inner.list == 2 and config.inner.list[1] == 1)
   return ack()
-end`)},
+end`, done),
 	{Name: "globals with luck at load", Ends: refused, Code: []byte("string = {}\nfunction handle() return ack() end")},
 	{Name: "built-in functions at load", Ends: refused, Code: []byte("function tostring() return 'no' end\nfunction handle() return ack() end")},
 	{Name: "library function at load", Ends: refused, Code: []byte("function string.upper() return 'no' end\nfunction handle() return ack() end")},
@@ -155,7 +152,7 @@ var luaResults = []Attack{
 // luaSources are scripts that hurt when they are read.
 func luaSources() []Attack {
 	source := func(name, code string, ends []string) Attack {
-		return Attack{Name: "source: " + name, Code: []byte(code), Ends: ends}
+		return Attack{Name: "source: " + name, Code: []byte(code), Ends: ends, Loads: true}
 	}
 	handle := func(body string) string { return "function handle()\n" + body + "\nreturn ack()\nend" }
 	return []Attack{

@@ -47,7 +47,7 @@ func Cases(t *testing.T, e Engine, cases []Case) {
 
 func instance(t *testing.T, e Engine, code string) sandbox.Instance {
 	t.Helper()
-	h, err := e.Compile(sandbox.Spec{Label: "h", Source: sandbox.Source{Name: "h.lua", Code: []byte(code)}, Function: "handle"})
+	h, err := e.Compile(sandbox.Spec{Label: "h", Source: sandbox.Source{Name: e.File, Code: []byte(code)}, Function: "handle"})
 	if err != nil {
 		t.Fatal(err)
 	}

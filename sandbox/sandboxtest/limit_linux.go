@@ -1,7 +1,6 @@
 package sandboxtest
 
 import (
-	"bufio"
 	"fmt"
 	"os"
 	"strings"
@@ -14,32 +13,48 @@ const headroom = 1 << 30
 
 // limitAddressSpace makes an allocation beyond the headroom kill the process,
 // as a container's limit would.
-func limitAddressSpace() {
+func limitAddressSpace(m *memory) {
 	if slowness > 1 {
 		// The race detector's own memory is mapped as it goes.
 		return
 	}
-	limit := syscall.Rlimit{Cur: uint64(status("VmSize")) + headroom, Max: uint64(status("VmSize")) + headroom}
-	if err := syscall.Setrlimit(syscall.RLIMIT_AS, &limit); err != nil {
+	most := uint64(m.status("VmSize")) + headroom
+	if err := syscall.Setrlimit(syscall.RLIMIT_AS, &syscall.Rlimit{Cur: most, Max: most}); err != nil {
 		fmt.Fprintln(os.Stderr, "address space:", err)
 		os.Exit(3)
 	}
 }
 
-// resetPeak makes residentPeak count anew.
-func resetPeak() { _ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) }
+// memory reads what the process uses. Its files are opened before the fence
+// stands.
+type memory struct{ state, zero *os.File }
 
-// residentPeak is the most memory that this process has used, in bytes.
-func residentPeak() int64 { return status("VmHWM") }
-
-func status(field string) int64 {
-	f, err := os.Open("/proc/self/status")
+func openMemory() *memory {
+	state, err := os.Open("/proc/self/status")
 	if err != nil {
-		return 0
+		fmt.Fprintln(os.Stderr, "memory:", err)
+		os.Exit(3)
 	}
-	defer f.Close()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		if rest, ok := strings.CutPrefix(lines.Text(), field+":"); ok {
+	// Without it the peak is that of the process's whole life.
+	zero, _ := os.OpenFile("/proc/self/clear_refs", os.O_WRONLY, 0)
+	return &memory{state, zero}
+}
+
+// reset makes peak count anew.
+func (m *memory) reset() {
+	if m.zero != nil {
+		_, _ = m.zero.WriteString("5")
+	}
+}
+
+// peak is the most memory that this process has used, in bytes.
+func (m *memory) peak() int64 { return m.status("VmHWM") }
+
+func (m *memory) status(field string) int64 {
+	buf := make([]byte, 8<<10)
+	n, _ := m.state.ReadAt(buf, 0)
+	for line := range strings.Lines(string(buf[:n])) {
+		if rest, ok := strings.CutPrefix(line, field+":"); ok {
 			var kib int64
 			if _, err := fmt.Sscan(rest, &kib); err == nil {
 				return kib << 10
