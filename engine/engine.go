@@ -34,7 +34,6 @@ import (
 	"pipeline/engine/broker"
 	"pipeline/engine/clock"
 	"pipeline/engine/internal/health"
-	"pipeline/engine/internal/retry"
 	"pipeline/engine/internal/trim"
 	"pipeline/engine/observe"
 	"pipeline/sandbox"
@@ -114,7 +113,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	defer stop()
 	var all, subs clock.Group
 	all.Go(run, "trimmer", func() {
-		trim.New(e.cfg.Pipeline, e.cfg.Broker, e.cfg.Clock, e.cfg.Chance.Random, e.event).Run(run)
+		trim.New(e.cfg.Pipeline, e.cfg.Broker, e.cfg.Clock, e.cfg.Chance.Random, e.server.Down, e.event).Run(run)
 	})
 	all.Go(run, "floors", func() { e.keepFloors(run) })
 	for _, s := range e.subs {
@@ -128,18 +127,19 @@ func (e *Engine) Run(ctx context.Context) error {
 
 // prepare waits for the server, asks what it can do, and creates the groups.
 func (e *Engine) prepare(ctx context.Context) error {
-	backoff := retry.NewBackoff()
+	part := e.server.Part()
+	defer part.Leave()
 	for {
 		err := e.tryPrepare(ctx)
 		if err == nil {
-			e.server.OK()
+			part.OK()
 			return nil
 		}
 		if !broker.Transient(err) || ctx.Err() != nil {
 			return err
 		}
-		e.server.Failed(err)
-		if err := e.server.Wait(ctx, backoff); err != nil {
+		part.Failed(err)
+		if err := part.Wait(ctx); err != nil {
 			return err
 		}
 	}

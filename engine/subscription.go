@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"pipeline/engine/broker"
+	"pipeline/engine/internal/health"
 	"pipeline/engine/internal/lease"
-	"pipeline/engine/internal/retry"
 	"pipeline/engine/internal/work"
 	"pipeline/engine/observe"
 	"pipeline/engine/spec"
@@ -81,23 +81,24 @@ func Suits(s *spec.Subscription, server broker.Server) error {
 // run runs sessions until ctx is done or the subscription fails.
 func (s *subscription) run(ctx context.Context) {
 	defer s.begin()
-	backoff := retry.NewBackoff()
+	part := s.engine.server.Part()
+	defer part.Leave()
 	for ctx.Err() == nil && s.failure() == nil {
 		session, err := s.open(ctx)
 		if err != nil {
-			if !s.wait(ctx, err, backoff) {
+			if !s.wait(ctx, err, part) {
 				return
 			}
 			continue
 		}
-		backoff.Reset()
+		part.OK()
 		session.run(ctx)
 		s.session.Store(nil)
 	}
 }
 
 // wait waits out an error of opening a session; false ends the subscription.
-func (s *subscription) wait(ctx context.Context, err error, backoff *retry.Backoff) bool {
+func (s *subscription) wait(ctx context.Context, err error, part *health.Part) bool {
 	if errors.Is(err, broker.ErrNoGroup) {
 		err = s.restore(ctx)
 	}
@@ -106,12 +107,12 @@ func (s *subscription) wait(ctx context.Context, err error, backoff *retry.Backo
 	case ctx.Err() != nil:
 		return false
 	case broker.Transient(err):
-		s.engine.server.Failed(err)
+		part.Failed(err)
 	default:
 		s.fail(err)
 		return false
 	}
-	return s.engine.server.Wait(ctx, backoff) == nil
+	return part.Wait(ctx) == nil
 }
 
 // fail ends the subscription for good. Its entries stay where they are.

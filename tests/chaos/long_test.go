@@ -65,7 +65,7 @@ type ordeal struct {
 	server  *redistest.Server
 	random  *rand.Rand
 	crew    []*process
-	proxies []*proxy
+	proxies []*redistest.Proxy
 	// late are processes that are stopped for a while, by when they go on.
 	late       map[*process]<-chan time.Time
 	violations []string
@@ -95,7 +95,7 @@ func TestNothingIsLostAndNothingIsPublishedTwiceWhateverHappens(t *testing.T) {
 
 func (o *ordeal) run(length time.Duration) {
 	for i := range crewSize {
-		o.proxies = append(o.proxies, through(o.t, o.server))
+		o.proxies = append(o.proxies, redistest.Through(o.t, o.server))
 		o.crew = append(o.crew, o.start(i))
 	}
 	for _, p := range o.crew {
@@ -116,7 +116,7 @@ func (o *ordeal) run(length time.Duration) {
 }
 
 func (o *ordeal) start(i int) *process {
-	return runOn(o.t, o.server, o.proxies[i].url(), "min_idle=1s")
+	return runOn(o.t, o.server, o.proxies[i].URL(), "min_idle=1s")
 }
 
 // round has payments arrive and one thing happen.
@@ -135,10 +135,10 @@ func (o *ordeal) round(length time.Duration) {
 		o.stall(i)
 	case k < 80:
 		o.cuts++
-		o.proxies[i].cut()
+		o.proxies[i].Cut()
 	case k < 88:
 		o.halves++
-		o.proxies[i].swallow()
+		o.proxies[i].Swallow()
 	case k < 92:
 		o.disconnects++
 		o.ask(func(ctx context.Context, c *redis.Client) error {

@@ -119,8 +119,11 @@ func (s *Server) Client() *redis.Client {
 }
 
 // URL is the address in the form that a broker block takes. It holds the password of the login.
-func (s *Server) URL() string {
-	u := url.URL{Scheme: "redis", Host: s.Addr, Path: "/" + strconv.Itoa(s.DB)}
+func (s *Server) URL() string { return s.urlAt(s.Addr) }
+
+// urlAt is the URL at an address that leads to the server.
+func (s *Server) urlAt(address string) string {
+	u := url.URL{Scheme: "redis", Host: address, Path: "/" + strconv.Itoa(s.DB)}
 	if s.login.TLSConfig != nil {
 		u.Scheme = "rediss"
 	}

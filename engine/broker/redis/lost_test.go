@@ -275,3 +275,20 @@ func TestTooManyClients(t *testing.T) {
 	_, err := b.Add(t.Context(), []broker.Add{message(stream, field("a", "b"))})
 	wantKind(t, err, broker.ErrUnavailable)
 }
+
+// However often a server could not be reached, it is asked for when somebody asks,
+// and then only: backing off is the caller's. More attempts fail here than a pool has
+// connections, from where on the client library would dial by itself.
+func TestWhatCannotBeReachedIsDialedOnceForEachAttempt(t *testing.T) {
+	t.Parallel()
+	b := openWith(t, redis.Options{URL: "redis://127.0.0.1:1"})
+	n := redis.CountDials(b)
+	const attempts = 200
+	for range attempts {
+		_, err := b.Add(t.Context(), []broker.Add{message(stream, field("a", "1"))})
+		wantKind(t, err, broker.ErrUnavailable, "127.0.0.1:1", "refused")
+	}
+	if got := n.Load(); got != attempts {
+		t.Errorf("%d dials for %d attempts", got, attempts)
+	}
+}

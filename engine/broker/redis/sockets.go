@@ -24,7 +24,10 @@ type socket struct {
 
 type dialer = func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// dialer puts what next opens into the set.
+// dialer puts what next opens into the set. A server that cannot be reached shows
+// with the first bytes and not here: of dials that fail, the library keeps count for
+// as long as it lives, and from as many on as its pool is large it dials by itself,
+// once a second without jitter, and tells callers an old error meanwhile.
 func (s *sockets) dialer(next dialer) dialer {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := next(ctx, network, addr)
@@ -32,7 +35,8 @@ func (s *sockets) dialer(next dialer) dialer {
 			if _, ok := errors.AsType[*net.OpError](err); !ok { // that one names the address itself
 				err = fmt.Errorf("connect to %s: %w", addr, err)
 			}
-			return nil, err
+			// Joined, because the library takes off one layer of what it wraps.
+			return unreached{err: errors.Join(err)}, nil
 		}
 		c := &socket{Conn: conn, set: s}
 		s.mu.Lock()

@@ -17,7 +17,6 @@ import (
 	"pipeline/engine/clock"
 	"pipeline/engine/internal/batch"
 	"pipeline/engine/internal/health"
-	"pipeline/engine/internal/retry"
 )
 
 // callTimeout is how long the writing of a start may take before its answer
@@ -96,17 +95,19 @@ func (b *Beginner) acquire(ctx context.Context, it *batch.Item) bool {
 
 // record writes the start down.
 func (b *Beginner) record(ctx context.Context, it *batch.Item) bool {
-	backoff := retry.NewBackoff()
+	part := b.Server.Part()
+	defer part.Leave()
 	for ctx.Err() == nil && !b.Draining.Load() {
 		held, err := b.once(ctx, it.Delivery.ID)
 		switch {
 		case err == nil:
+			part.OK()
 			return b.held(it, held)
 		case ctx.Err() != nil:
 			return false
 		case broker.Transient(err):
-			b.Server.Failed(err)
-			_ = b.Server.Wait(ctx, backoff)
+			part.Failed(err)
+			_ = part.Wait(ctx)
 			continue
 		case !errors.Is(err, broker.ErrNoGroup): // a lost group is restored, and delivers the entry again
 			b.Fatal(err)
@@ -124,7 +125,6 @@ func (b *Beginner) once(ctx context.Context, id broker.ID) (broker.Holding, erro
 	if err != nil {
 		return 0, err
 	}
-	b.Server.OK()
 	return held[0], nil
 }
 

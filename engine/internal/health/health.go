@@ -1,13 +1,18 @@
 // Package health is what the parts of an engine together know of the server:
 // whether it answers. One of them notices that it is gone and all of them
 // that it is back; a person is told once each time.
+//
+// While the server is away, the parts of a process together ask for it as often
+// as one of them would: many processes that lose a server at once, each with many
+// parts, must not keep it from coming back.
 package health
 
 import (
-	"context"
+	"errors"
 	"sync"
 	"time"
 
+	"pipeline/engine/broker"
 	"pipeline/engine/clock"
 	"pipeline/engine/internal/retry"
 	"pipeline/engine/observe"
@@ -24,7 +29,16 @@ type Server struct {
 	mu   sync.Mutex
 	down bool
 	lost time.Time
+	// failing is how many parts have failed and not succeeded since.
+	failing int
+	// told are the kinds of trouble that a person knows of, until it is over.
+	told map[error]bool
+	// back is closed whenever somebody succeeds while others fail.
 	back chan struct{}
+	// next is when a part may ask the server again that is away, by the pauses of
+	// pace: those of one part, whichever it is.
+	next time.Time
+	pace *retry.Backoff
 }
 
 // Random is a random number in [0, 1).
@@ -32,61 +46,108 @@ func (s *Server) Random() float64 { return s.random() }
 
 // New returns a server that is taken to be up. random is in [0, 1).
 func New(c clock.Clock, random func() float64, event func(observe.Event)) *Server {
-	return &Server{clock: c, event: event, random: random, back: make(chan struct{})}
-}
-
-// Failed records that an operation did not reach the server.
-func (s *Server) Failed(err error) {
-	s.mu.Lock()
-	first := !s.down
-	if first {
-		s.down, s.lost = true, s.clock.Now()
-	}
-	s.mu.Unlock()
-	if first {
-		s.event(observe.Event{
-			Name: observe.EventServerLost, Level: sandbox.Warn, Err: err,
-			Message: "the server is away; waiting for it",
-		})
+	return &Server{
+		clock: c, event: event, random: random,
+		told: map[error]bool{}, back: make(chan struct{}), pace: retry.NewBackoff(),
 	}
 }
 
-// OK records that the server answered.
-func (s *Server) OK() {
-	s.mu.Lock()
-	if !s.down {
-		s.mu.Unlock()
-		return
-	}
-	s.down = false
-	away := clock.Since(s.clock, s.lost)
-	close(s.back)
-	s.back = make(chan struct{})
-	s.mu.Unlock()
-	s.event(observe.Event{
-		Name: observe.EventServerBack, Level: sandbox.Info,
-		Message: "the server is back after " + away.Round(time.Millisecond).String(),
-	})
-}
-
-// Down reports whether the server is away.
+// Down reports whether the server is away, for some part at least.
 func (s *Server) Down() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.down
 }
 
-// Wait waits before the next attempt: as long as the backoff says, or until
-// somebody reached the server again, unless that cut the last wait short too.
-func (s *Server) Wait(ctx context.Context, b *retry.Backoff) error {
-	s.mu.Lock()
-	back := s.back
-	s.mu.Unlock()
-	if b.Cut {
-		back = nil
+// troubles are the kinds of trouble that a person is told of, each once.
+var troubles = []struct {
+	kind error
+	text string
+}{
+	{broker.ErrAuth, "the server refuses the credentials; they may be changing, so they are tried again"},
+	{broker.ErrOutOfMemory, "the server is out of memory; waiting until it takes writes again"},
+	{broker.ErrUnavailable, "the server is away; waiting for it"},
+}
+
+// trouble is the kind of an error and the words for it.
+func trouble(err error) (kind error, text string) { //nolint:revive,staticcheck // the kind is a result like the text, not a failure
+	for _, t := range troubles {
+		if errors.Is(err, t.kind) {
+			return t.kind, t.text
+		}
 	}
-	b.Cut = false
-	woken, err := clock.Nap(ctx, s.clock, b.Next(s.random()), back)
-	b.Cut = woken
-	return err
+	last := troubles[len(troubles)-1]
+	return last.kind, last.text
+}
+
+// failed records that a part did not get through; first, that it did before.
+func (s *Server) failed(err error, first bool) {
+	kind, text := trouble(err)
+	s.mu.Lock()
+	if first {
+		s.failing++
+	}
+	if !s.down {
+		s.down, s.lost, s.next = true, s.clock.Now(), time.Time{}
+		s.pace.Reset()
+	}
+	known := s.told[kind]
+	s.told[kind] = true
+	s.mu.Unlock()
+	if !known {
+		s.event(observe.Event{Name: observe.EventServerLost, Level: sandbox.Warn, Err: err, Message: text})
+	}
+}
+
+// ok records that a part got through; failed, that it did not before.
+func (s *Server) ok(failed bool) {
+	s.mu.Lock()
+	if failed {
+		s.failing--
+	}
+	if !s.down {
+		s.mu.Unlock()
+		return
+	}
+	s.pace.Reset()
+	s.next = time.Time{}
+	close(s.back)
+	s.back = make(chan struct{})
+	over := s.failing == 0
+	away := clock.Since(s.clock, s.lost)
+	if over {
+		s.down = false
+		clear(s.told)
+	}
+	s.mu.Unlock()
+	if over {
+		s.event(observe.Event{
+			Name: observe.EventServerBack, Level: sandbox.Info,
+			Message: "the server is back after " + away.Round(time.Millisecond).String(),
+		})
+	}
+}
+
+// left records that a part which failed asks no more. Whether the server is back
+// others will find out.
+func (s *Server) left() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failing--
+}
+
+// turn is zero where a part may ask the server now, else how long it has to wait
+// because another part has asked.
+func (s *Server) turn(slow time.Duration) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.down {
+		return 0
+	}
+	now := s.clock.Now()
+	if wait := s.next.Sub(now); wait > 0 {
+		return wait
+	}
+	s.next = now.Add(slow + s.pace.Next(s.random()))
+	return 0
 }

@@ -1,8 +1,11 @@
 package health_test
 
 import (
+	"context"
+	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -12,7 +15,6 @@ import (
 	"pipeline/engine/broker"
 	"pipeline/engine/clock"
 	"pipeline/engine/internal/health"
-	"pipeline/engine/internal/retry"
 	"pipeline/engine/observe"
 )
 
@@ -33,13 +35,14 @@ func TestWhatFailsWhileOthersSucceedIsNotTriedAgainAtTheirPace(t *testing.T) {
 	const tries = 14
 	var trying sync.WaitGroup
 	trying.Go(func() {
-		b := retry.NewBackoff()
+		p := s.Part()
 		for range tries {
-			s.Failed(broker.ErrUnavailable)
-			if err := s.Wait(t.Context(), b); err != nil {
+			p.Failed(broker.ErrUnavailable)
+			if err := p.Wait(t.Context()); err != nil {
 				t.Error(err)
 			}
 		}
+		p.OK()
 	})
 	done := make(chan struct{})
 	go func() {
@@ -47,12 +50,13 @@ func TestWhatFailsWhileOthersSucceedIsNotTriedAgainAtTheirPace(t *testing.T) {
 		trying.Wait()
 	}()
 	// Somebody else succeeds once a millisecond.
+	other := s.Part()
 	for ended := false; !ended; {
 		select {
 		case <-done:
 			ended = true
 		default:
-			s.OK()
+			other.OK()
 			for range 100 {
 				runtime.Gosched()
 			}
@@ -62,7 +66,10 @@ func TestWhatFailsWhileOthersSucceedIsNotTriedAgainAtTheirPace(t *testing.T) {
 	// Every other wait is a whole one, of 30 s and less; all seven together are
 	// never below a second but by a chance of one in a million.
 	if took := v.Now().Sub(time.Unix(0, 0)); took < time.Second {
-		t.Errorf("%d attempts within %v, told %d times", tries, took, told)
+		t.Errorf("%d attempts within %v", tries, took)
+	}
+	if told != 2 {
+		t.Errorf("told %d times, want twice: when the first failed and when none did", told)
 	}
 }
 
@@ -70,22 +77,102 @@ func TestWhoWaitsIsWokenWhenTheServerIsBack(t *testing.T) {
 	v := clock.NewVirtual(time.Unix(0, 0))
 	var names []observe.EventName
 	s := health.New(v, rand.Float64, func(e observe.Event) { names = append(names, e.Name) })
-	s.Failed(broker.ErrUnavailable)
-	s.Failed(broker.ErrUnavailable)
+	p, other := s.Part(), s.Part()
+	p.Failed(broker.ErrUnavailable)
+	p.Failed(broker.ErrUnavailable)
 	if !s.Down() {
 		t.Fatal("a server that fails is up")
 	}
 	waited := make(chan error)
-	go func() { waited <- s.Wait(t.Context(), &retry.Backoff{Min: time.Hour, Max: time.Hour}) }()
+	go func() { waited <- p.Wait(t.Context()) }()
 	for _, armed := v.Next(); !armed; _, armed = v.Next() {
 		runtime.Gosched()
 	}
-	s.OK()
-	if err := <-waited; err != nil || s.Down() {
-		t.Fatalf("got %v, down %v", err, s.Down())
+	other.OK()
+	if err := <-waited; err != nil || !s.Down() {
+		t.Fatalf("got %v, down %v: one of them still fails", err, s.Down())
 	}
-	s.OK()
-	if want := []observe.EventName{observe.EventServerLost, observe.EventServerBack}; len(names) != 2 || names[0] != want[0] || names[1] != want[1] {
+	p.OK()
+	other.OK()
+	if s.Down() {
+		t.Error("all succeed and the server is down")
+	}
+	if want := []observe.EventName{observe.EventServerLost, observe.EventServerBack}; !slices.Equal(names, want) {
 		t.Errorf("told %v, want %v", names, want)
+	}
+}
+
+func TestEachKindOfTroubleIsToldOnceUntilItIsOver(t *testing.T) {
+	var told []string
+	s := health.New(clock.NewVirtual(time.Unix(0, 0)), rand.Float64, func(e observe.Event) {
+		told = append(told, string(e.Name)+": "+e.Message)
+	})
+	p, other := s.Part(), s.Part()
+	for range 2 {
+		for range 3 {
+			p.Failed(&broker.Error{Op: "read", Kind: broker.ErrUnavailable})
+			other.Failed(&broker.Error{Op: "read", Kind: broker.ErrAuth})
+		}
+		p.OK()
+		other.OK()
+	}
+	want := []string{
+		"redis.lost: the server is away; waiting for it",
+		"redis.lost: the server refuses the credentials; they may be changing, so they are tried again",
+		"redis.back: the server is back after 0s",
+	}
+	if want = append(want, want...); !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
+	}
+}
+
+func TestWhoAsksNoMoreDoesNotKeepTheServerDown(t *testing.T) {
+	s := health.New(clock.NewVirtual(time.Unix(0, 0)), rand.Float64, func(observe.Event) {})
+	p, other := s.Part(), s.Part()
+	p.Failed(broker.ErrUnavailable)
+	p.Leave()
+	p.Leave()
+	if !s.Down() {
+		t.Error("nobody has succeeded since and the server is up")
+	}
+	other.OK()
+	if s.Down() {
+		t.Error("one has left, one has succeeded, and the server is down")
+	}
+}
+
+// However many parts wait for a server, together they ask for it as often as one
+// would: with pauses that grow to 30 s, 15 s on average.
+func TestManyPartsAskAsOftenAsOne(t *testing.T) {
+	const parts, outage = 30, 10 * time.Minute
+	v := clock.NewVirtual(time.Unix(0, 0))
+	s := health.New(v, rand.Float64, func(observe.Event) {})
+	turns := clock.NewTurns()
+	ctx, stop := context.WithCancel(turns.Context(t.Context()))
+	var asked []time.Time
+	for i := range parts {
+		turns.Go(fmt.Sprint("part ", i), func() {
+			for p := s.Part(); ; {
+				asked = append(asked, v.Now())
+				p.Failed(broker.ErrUnavailable)
+				if p.Wait(ctx) != nil {
+					return
+				}
+			}
+		})
+	}
+	end := v.Now().Add(outage)
+	if err := turns.Run(t.Context(), time.Minute, func() bool { return v.AdvanceToNext(end) }); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	if err := turns.Run(t.Context(), time.Minute, nil); err != nil {
+		t.Fatal(err)
+	}
+	// Each finds out for itself first. Ten pauses until they are as long as they
+	// get, and forty of 15 s: that it were twice as many is a chance of one in a
+	// million.
+	if n := len(asked) - parts; n > 100 || n < 25 {
+		t.Errorf("asked %d times in %v, want about 50", n, outage)
 	}
 }

@@ -27,6 +27,7 @@ func (k *Keeper) follow(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		k.name.part.OK()
 		k.grant(asked, found.Slowest)
 		if !found.Held && k.opened {
 			k.slotTaken()
@@ -55,7 +56,7 @@ func (k *Keeper) adopt(ctx context.Context, least time.Duration) bool {
 		return true
 	}
 	k.follows = least
-	k.entriesDue = k.Clock.Now().Add(least / 3)
+	k.entries.due = k.Clock.Now().Add(least / 3)
 	if !k.Renew(ctx) {
 		return false // it is announced with the next renewal that is answered
 	}

@@ -70,8 +70,8 @@ type Keeper struct {
 	renewed     time.Time
 	opened      bool
 	slotLost    bool
-	// slotDue and entriesDue are when the next renewals are.
-	slotDue, entriesDue time.Time
+	// name and entries are when the slot and what is held are renewed next.
+	name, entries task
 
 	mu sync.Mutex
 	// waiting is exact from the moment that the timer fires, before Run goes on.
@@ -81,54 +81,30 @@ type Keeper struct {
 // Open announces the consumer to the group. Call it before anything is read or
 // claimed, and before Run.
 func (k *Keeper) Open(ctx context.Context) error {
+	k.name.part, k.entries.part = k.Server.Part(), k.Server.Part()
 	k.follows = k.MinIdle
 	k.Slot.Follows = k.MinIdle
 	now := k.Clock.Now()
-	k.renewed, k.slotDue, k.entriesDue = now, now.Add(k.slotEvery()), now.Add(k.follows/3)
+	k.renewed, k.name.due, k.entries.due = now, now.Add(k.slotEvery()), now.Add(k.follows/3)
 	err := k.follow(ctx)
-	k.slotDue = now.Add(k.slotEvery())
+	k.name.due = now.Add(k.slotEvery())
 	k.opened = true
 	return err
 }
 
 // Run renews until ctx is done.
 func (k *Keeper) Run(ctx context.Context) {
+	defer k.name.part.Leave()
+	defer k.entries.part.Leave()
 	for k.sleep(ctx) == nil {
 		now := k.Clock.Now()
-		if k.follows > 0 && !now.Before(k.entriesDue) {
-			k.Renew(ctx)
-			k.entriesDue = now.Add(k.follows / 3)
+		if k.follows > 0 && k.entries.ready(now) {
+			k.entries.done(now, k.Renew(ctx), k.follows/3)
 		}
-		if !now.Before(k.slotDue) {
-			k.renewSlot(ctx)
-			k.slotDue = now.Add(k.slotEvery())
+		if k.name.ready(now) {
+			k.name.done(now, k.renewSlot(ctx), k.slotEvery())
 		}
 	}
-}
-
-// until is how long there is nothing to renew.
-func (k *Keeper) until() time.Duration {
-	next := k.slotDue
-	if k.follows > 0 && k.entriesDue.Before(next) {
-		next = k.entriesDue
-	}
-	return max(next.Sub(k.Clock.Now()), time.Millisecond)
-}
-
-// sleep sleeps until something is to be renewed, or ctx is done.
-func (k *Keeper) sleep(ctx context.Context) error {
-	due := make(chan struct{})
-	k.mu.Lock()
-	timer := k.Clock.AfterFunc(k.until(), func() {
-		k.mu.Lock()
-		k.waiting = false
-		k.mu.Unlock()
-		close(due)
-	})
-	k.waiting = true
-	k.mu.Unlock()
-	defer timer.Stop()
-	return clock.Wait(ctx, due)
 }
 
 // Waiting reports whether nothing is to be renewed now.
@@ -157,10 +133,13 @@ func (k *Keeper) answer() time.Duration {
 	return max(k.follows/3, time.Second)
 }
 
-func (k *Keeper) renewSlot(ctx context.Context) {
-	if err := k.follow(ctx); err != nil && ctx.Err() == nil {
-		k.failed(err)
+// renewSlot reports whether the server answered.
+func (k *Keeper) renewSlot(ctx context.Context) bool {
+	err := k.follow(ctx)
+	if err != nil && ctx.Err() == nil {
+		k.failed(&k.name, err)
 	}
+	return err == nil
 }
 
 // slotTaken acts, once, on a slot that is lost. What is still held is renewed
@@ -191,15 +170,14 @@ func (k *Keeper) Renew(ctx context.Context) bool {
 	}
 	late := k.sinceRenewed() > 2*k.follows/3
 	if len(k.ids) > 0 {
-		call, cancel := context.WithTimeout(ctx, k.answer())
-		holdings, err := k.Broker.Renew(call, k.Owner, k.ids)
-		cancel()
+		holdings, err := k.renew(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
-				k.failed(err)
+				k.failed(&k.entries, err)
 			}
 			return false
 		}
+		k.entries.part.OK()
 		for i, h := range holdings {
 			k.judge(k.ids[i], h)
 		}
@@ -212,6 +190,12 @@ func (k *Keeper) Renew(ctx context.Context) bool {
 	return true
 }
 
+func (k *Keeper) renew(ctx context.Context) ([]broker.Holding, error) {
+	call, cancel := context.WithTimeout(ctx, k.answer())
+	defer cancel()
+	return k.Broker.Renew(call, k.Owner, k.ids)
+}
+
 // sinceRenewed is how long ago the last renewal was: by the wall clock where that
 // is more, because it runs on while the machine is suspended.
 func (k *Keeper) sinceRenewed() time.Duration {
@@ -219,9 +203,9 @@ func (k *Keeper) sinceRenewed() time.Duration {
 	return max(now.Sub(k.renewed), now.Round(0).Sub(k.renewed.Round(0)))
 }
 
-func (k *Keeper) failed(err error) {
+func (k *Keeper) failed(t *task, err error) {
 	if broker.Transient(err) {
-		k.Server.Failed(err)
+		t.part.Failed(err)
 	}
 	if k.follows > 0 && k.sinceRenewed() > k.follows/3 {
 		k.Interrupted()

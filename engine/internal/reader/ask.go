@@ -5,7 +5,6 @@ import (
 
 	"pipeline/engine/broker"
 	"pipeline/engine/internal/batch"
-	"pipeline/engine/internal/retry"
 )
 
 // ask finds the entries of a batch whose keys are marked, with one question for
@@ -42,22 +41,23 @@ func (d *Dispatcher) ask(ctx context.Context, b *batch.Batch) error {
 // marked asks until there is an answer, or ctx is done: without marks and without
 // an error then.
 func (d *Dispatcher) marked(ctx context.Context) ([]broker.Mark, error) {
-	backoff := retry.NewBackoff()
+	part := d.Server.Part()
+	defer part.Leave()
 	request := broker.MarkedRequest{Stream: d.Owner.Stream, Group: d.Owner.Group, Marks: d.Marks, Keys: d.keys}
 	for {
 		call, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 		marks, err := d.Broker.Marked(call, request)
 		cancel()
 		if err == nil {
-			d.Server.OK()
+			part.OK()
 			return marks, nil
 		}
 		if !broker.Transient(err) {
 			return nil, err
 		}
-		d.Server.Failed(err)
-		if d.Server.Wait(ctx, backoff) != nil {
-			return nil, nil //nolint:nilerr // the end of ctx is no failure
+		part.Failed(err)
+		if part.Wait(ctx) != nil {
+			return nil, nil
 		}
 	}
 }

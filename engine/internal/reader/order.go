@@ -10,6 +10,7 @@ import (
 	"pipeline/engine/broker"
 	"pipeline/engine/clock"
 	"pipeline/engine/internal/batch"
+	"pipeline/engine/internal/health"
 )
 
 // again is when an entry of a closed key is tried once more that could not be
@@ -149,10 +150,11 @@ func (r *Reader) begin(ctx context.Context) error {
 
 // room waits while too many entries of closed keys are held. An error is that
 // of ctx.
-func (r *Reader) room(ctx context.Context) error {
+func (r *Reader) room(ctx context.Context, part *health.Part) error {
 	if !r.Keys.Full() {
 		return nil
 	}
+	part.Leave()
 	return r.pause(func() error { return r.Keys.Wait(ctx) })
 }
 

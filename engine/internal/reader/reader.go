@@ -14,7 +14,6 @@ import (
 	"pipeline/engine/internal/health"
 	"pipeline/engine/internal/hold"
 	"pipeline/engine/internal/lease"
-	"pipeline/engine/internal/retry"
 )
 
 // maxReadBytes bounds one read by the size of the largest recent entry.
@@ -65,38 +64,53 @@ func (r *Reader) Turns() uint64 { return r.turns.Load() }
 // Run reads until ctx is done, and returns nil then. An error is one that does
 // not pass by waiting.
 func (r *Reader) Run(ctx context.Context) error {
-	backoff := retry.NewBackoff()
+	part := r.Server.Part()
+	defer part.Leave()
+	r.Window.full = part.Leave // what asks nothing knows nothing
 	if r.begin(ctx) != nil {
-		return nil //nolint:nilerr // the end of ctx is the end of the loop
+		return nil
 	}
 	for {
 		n, err := r.Window.Wait(ctx, r.limit())
 		if err == nil {
-			err = r.room(ctx)
+			err = r.room(ctx, part)
 		}
 		if err != nil {
-			return nil //nolint:nilerr // the end of ctx is the end of the loop
+			return nil
 		}
-		if r.Dispatch.Orphans() {
-			if err := r.Sweeper.Own(ctx); err != nil {
-				r.Dispatch.Orphaned()
-			}
+		err = r.own(ctx, part)
+		var ds []broker.Delivery
+		if !errors.Is(err, broker.ErrUnavailable) { // a read would not be answered either
+			ds, err = r.read(ctx, n)
 		}
-		ds, err := r.read(ctx, n)
 		if err == nil {
-			r.Server.OK()
-			backoff.Reset()
+			part.OK()
 			err = r.dispatch(ctx, ds)
 		}
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // what a read that was called off says is of no use
+			return nil
 		}
 		if err != nil {
-			if err := r.recover(ctx, err, backoff); err != nil {
+			if err := r.recover(ctx, err, part); err != nil {
 				return err
 			}
 		}
 	}
+}
+
+// own brings in what is pending here unknown, where there may be such entries.
+func (r *Reader) own(ctx context.Context, part *health.Part) error {
+	if !r.Dispatch.Orphans() {
+		return nil
+	}
+	if r.Sweeper.crowded() {
+		part.Leave()
+	}
+	err := r.Sweeper.Own(ctx)
+	if err != nil {
+		r.Dispatch.Orphaned()
+	}
+	return err
 }
 
 func (r *Reader) read(ctx context.Context, n int) ([]broker.Delivery, error) {
@@ -146,7 +160,7 @@ func (r *Reader) measure(ds []broker.Delivery) {
 func (r *Reader) limit() int { return max(1, min(r.Batch, maxReadBytes/max(1, r.largest))) }
 
 // recover does what an error asks for and returns the errors that do not pass.
-func (r *Reader) recover(ctx context.Context, err error, backoff *retry.Backoff) error {
+func (r *Reader) recover(ctx context.Context, err error, part *health.Part) error {
 	// The server may have delivered entries that never arrived.
 	r.Dispatch.Orphaned()
 	switch {
@@ -155,13 +169,13 @@ func (r *Reader) recover(ctx context.Context, err error, backoff *retry.Backoff)
 			return err
 		}
 	case broker.Transient(err):
-		r.Server.Failed(err)
+		part.Failed(err)
 		if r.MinIdle > 0 {
 			r.Permit.Pause(lease.Caution(r.MinIdle))
 		}
 	default:
 		return err
 	}
-	_ = r.Server.Wait(ctx, backoff)
+	_ = part.Wait(ctx)
 	return nil
 }

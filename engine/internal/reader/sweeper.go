@@ -24,8 +24,8 @@ const page = 100
 // kept for the next.
 const pagesPerSweep = 16
 
-// janitorEvery is how often pending entries without a body, and consumers that
-// are gone, are looked for.
+// janitorEvery is how often, on average, pending entries without a body, and
+// consumers that are gone, are looked for: not by all at once that started at once.
 const janitorEvery = time.Minute
 
 // forgotten is how long a consumer without pending entries must have been idle
@@ -76,7 +76,8 @@ type Sweeper struct {
 	// over; nil where nobody waits for that.
 	inherited chan struct{}
 	told      bool
-	// failed: a sweep of this round did not go through.
+	// part is failing while failed: a sweep of this round did not go through.
+	part    *health.Part
 	failed  bool
 	cursor  broker.ID
 	rubbish broker.ID
@@ -84,6 +85,7 @@ type Sweeper struct {
 
 // Init makes the sweeper's alarm. Call it before anything is parked.
 func (s *Sweeper) Init() {
+	s.part = s.Server.Part()
 	s.alarm = newAlarm(s.Clock)
 	s.Parked.OnSooner(s.alarm.poke)
 	if s.Keys != nil {
@@ -101,8 +103,8 @@ func (s *Sweeper) Turns() uint64 { return s.alarm.count() }
 // Run sweeps until ctx is done.
 func (s *Sweeper) Run(ctx context.Context) {
 	inherited := false
-	backoff := &retry.Backoff{Min: 100 * time.Millisecond, Max: 2 * time.Second}
-	nextClaim, nextJanitor := s.Clock.Now(), s.Clock.Now().Add(janitorEvery)
+	defer s.part.Leave()
+	nextClaim, nextJanitor := s.Clock.Now(), s.Clock.Now().Add(s.untilJanitor())
 	defer s.alarm.stop()
 	for ctx.Err() == nil {
 		if !inherited && !s.Keys.Full() {
@@ -125,19 +127,40 @@ func (s *Sweeper) Run(ctx context.Context) {
 		}
 		if !now.Before(nextJanitor) {
 			s.try(ctx, s.clean)
-			nextJanitor = now.Add(janitorEvery)
+			nextJanitor = now.Add(s.untilJanitor())
 			s.lookAgain()
 			inherited = false
 			s.alarm.poke()
 		}
 		if s.failed {
-			// It is tried again soon, but never in a loop that spins.
 			s.failed = false
-			s.alarm.sleep(ctx, backoff.Next(s.Server.Random()))
+			s.pause(ctx)
 			continue
 		}
-		backoff.Reset()
+		s.part.Leave() // nothing more is asked for now
 		s.alarm.sleep(ctx, s.until(nextClaim, nextJanitor))
+	}
+}
+
+// glance is how often a pause is looked at: whether it is over already.
+const glance = time.Second
+
+// pause waits before the next attempt of a sweep that did not go through, or
+// until somebody reached the server. It waits by the alarm, which is exact.
+func (s *Sweeper) pause(ctx context.Context) {
+	d, back := s.part.Pause()
+	for d > 0 && ctx.Err() == nil {
+		until := s.Clock.Now().Add(d)
+		s.alarm.sleep(ctx, min(d, glance))
+		select {
+		case <-back:
+			s.part.Woken()
+			return
+		default:
+		}
+		if d = until.Sub(s.Clock.Now()); d <= 0 && s.part.Failing() {
+			d = s.part.Turn()
+		}
 	}
 }
 
@@ -157,6 +180,11 @@ func (s *Sweeper) until(nextClaim, nextJanitor time.Time) time.Duration {
 	return max(d, time.Millisecond)
 }
 
+// untilJanitor is how long the next look of the janitor is put off.
+func (s *Sweeper) untilJanitor() time.Duration {
+	return time.Duration((0.5 + s.Server.Random()) * float64(janitorEvery))
+}
+
 // try runs one sweep and reports whether it went through. Errors are left to
 // the next one, since nothing is lost by an entry that waits longer.
 func (s *Sweeper) try(ctx context.Context, sweep func(context.Context) error) bool {
@@ -174,7 +202,7 @@ func (s *Sweeper) try(ctx context.Context, sweep func(context.Context) error) bo
 	switch {
 	case err == nil:
 	case broker.Transient(err):
-		s.Server.Failed(err)
+		s.part.Failed(err)
 	case ctx.Err() == nil:
 		s.Fatal(err)
 	}
@@ -266,6 +294,7 @@ func (s *Sweeper) inherit(ctx context.Context) error {
 			return err
 		}
 	}
+	s.part.OK()
 	return nil
 }
 
@@ -283,6 +312,10 @@ func (s *Sweeper) Own(ctx context.Context) error {
 	})
 	return err
 }
+
+// crowded reports whether no more may be held because of sweeps, so that the next
+// one has to wait.
+func (s *Sweeper) crowded() bool { return s.Held.Swept() >= s.Room }
 
 // sweep takes all that is pending under a consumer, but for what skip names, and
 // returns how many it asked for.
@@ -332,6 +365,7 @@ func (s *Sweeper) autoClaim(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		s.part.OK()
 		s.cursor = res.Next
 		s.Dispatch.BodiesGone(res.Deleted)
 		if err := s.Dispatch.Sweep(ctx, res.Deliveries); err != nil {

@@ -19,6 +19,8 @@ type Window struct {
 	held     *batch.Held
 	limit    int
 	min, max int
+	// full is called when Wait has found no room; it may be nil.
+	full func()
 	// waiting is set while Wait has found no room; for tests.
 	waiting atomic.Bool
 }
@@ -51,6 +53,9 @@ func (w *Window) Wait(ctx context.Context, want int) (int, error) {
 		}
 		if began.IsZero() {
 			began = w.clock.Now()
+		}
+		if w.full != nil {
+			w.full()
 		}
 		w.waiting.Store(true)
 		if err := clock.Wait(ctx, changed); err != nil {

@@ -31,11 +31,7 @@ func Delay(p *spec.Retry, attempt int, random float64) time.Duration {
 // It is not safe for concurrent use.
 type Backoff struct {
 	Min, Max time.Duration
-	// Cut: the last wait was cut short, because somebody else succeeded. The
-	// next one is not: where some of a server works and some does not, that
-	// would be a loop at the pace of what works.
-	Cut   bool
-	bound time.Duration
+	bound    time.Duration
 }
 
 // NewBackoff returns the backoff for a server that is away: 100 ms to 30 s.
@@ -49,4 +45,4 @@ func (b *Backoff) Next(random float64) time.Duration {
 }
 
 // Reset starts again at Min, after a success.
-func (b *Backoff) Reset() { b.bound, b.Cut = 0, false }
+func (b *Backoff) Reset() { b.bound = 0 }

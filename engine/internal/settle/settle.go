@@ -61,6 +61,7 @@ type Settler struct {
 
 	in     chan batch.Share
 	closed atomic.Bool
+	part   *health.Part
 	// queue is what is settled next, refused what waits to be tried again.
 	queue   []batch.Share
 	refused []batch.Share
@@ -69,7 +70,10 @@ type Settler struct {
 }
 
 // Init makes the settler's queue. Call it before Run.
-func (s *Settler) Init() { s.in = make(chan batch.Share, 1024) }
+func (s *Settler) Init() {
+	s.in = make(chan batch.Share, 1024)
+	s.part = s.Server.Part()
+}
 
 // In is where lanes hand shares to.
 func (s *Settler) In() chan batch.Share { return s.in }
@@ -163,19 +167,19 @@ func policyName(it *batch.Item) string {
 // send sends the settlement until its answer arrives. An answer that was lost
 // is not a reason to do anything else: the same settlement is right again.
 func (s *Settler) send(ctx context.Context) (broker.SettleResult, error) {
-	backoff := retry.NewBackoff()
+	defer s.part.Leave()
 	for {
 		res, err := s.once(ctx)
 		if err == nil {
-			s.Server.OK()
+			s.part.OK()
 			return res, nil
 		}
 		if !broker.Transient(err) {
 			return res, err
 		}
 		s.work.resent = true
-		s.Server.Failed(err)
-		if s.Server.Wait(ctx, backoff) != nil {
+		s.part.Failed(err)
+		if s.part.Wait(ctx) != nil {
 			return res, err
 		}
 	}

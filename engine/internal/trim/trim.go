@@ -29,12 +29,16 @@ type Trimmer struct {
 	event   func(observe.Event)
 	random  func() float64
 	refused map[string]bool
+	away    func() bool
 }
 
 // New returns a trimmer for the streams that declare a retention. random, in
-// [0, 1), spreads its rounds.
-func New(p *spec.Pipeline, b broker.Broker, c clock.Clock, random func() float64, event func(observe.Event)) *Trimmer {
-	t := &Trimmer{broker: b, clock: c, random: random, event: event, refused: make(map[string]bool)}
+// [0, 1), spreads its rounds; away reports that others wait for the server, which is
+// then not asked.
+func New(
+	p *spec.Pipeline, b broker.Broker, c clock.Clock, random func() float64, away func() bool, event func(observe.Event),
+) *Trimmer {
+	t := &Trimmer{broker: b, clock: c, random: random, away: away, event: event, refused: make(map[string]bool)}
 	for _, s := range p.Streams {
 		if s.Retention != nil {
 			t.streams = append(t.streams, s)
@@ -50,7 +54,9 @@ func (t *Trimmer) Run(ctx context.Context) {
 	}
 	for clock.Sleep(ctx, t.clock, time.Duration((0.5+t.random())*float64(Every))) == nil {
 		for _, s := range t.streams {
-			t.trim(ctx, s)
+			if !t.away() {
+				t.trim(ctx, s)
+			}
 		}
 	}
 }

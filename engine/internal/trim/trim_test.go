@@ -45,7 +45,7 @@ func (f *server) Trim(_ context.Context, r broker.TrimRequest) (int64, error) {
 func run(f *server, streams ...*spec.Stream) []observe.EventName {
 	c := clock.NewVirtual(time.UnixMilli(1_000_000))
 	var events []observe.EventName
-	t := trim.New(&spec.Pipeline{Streams: streams}, f, c, rand.Float64, func(e observe.Event) { events = append(events, e.Name) })
+	t := trim.New(&spec.Pipeline{Streams: streams}, f, c, rand.Float64, func() bool { return false }, func(e observe.Event) { events = append(events, e.Name) })
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { t.Run(ctx) })
