@@ -81,6 +81,7 @@ func Suits(s *spec.Subscription, server broker.Server) error {
 // run runs sessions until ctx is done or the subscription fails.
 func (s *subscription) run(ctx context.Context) {
 	defer s.begin()
+	s.tellApart()
 	part := s.engine.server.Part()
 	defer part.Leave()
 	for ctx.Err() == nil && s.failure() == nil {

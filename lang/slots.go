@@ -9,31 +9,44 @@ import (
 )
 
 // checkSlots reports replies and dead letters that a cluster cannot write in
-// one step with the acknowledgement, because the streams lie in other slots.
+// one step with the acknowledgement, because the streams lie in other slots. It
+// is an error where the step would have to mark a key as well, which the engine
+// refuses.
 func (l *loader) checkSlots(p *spec.Pipeline, g *builtGroup, subs []*builtSub) {
 	if !p.Broker.Cluster || g.spec.Stream == nil {
 		return
 	}
 	source := g.node.val("stream")
 	if d := g.node.one("dead_letter"); d != nil && g.spec.DeadLetter != nil {
-		l.slot(g.spec.Stream, g.spec.DeadLetter, d.val("to").rng, source.rng, "dead letters")
+		l.slot(g.spec.Stream, g.spec.DeadLetter, d.val("to").rng, source.rng, "dead letters", nil)
 	}
 	for _, s := range subs {
 		for _, r := range append(s.node.all("reply"), s.node.all("route")...) {
 			if to := r.val("to"); to.ref != nil {
-				l.slot(g.spec.Stream, l.built.streams[to.ref], to.rng, source.rng, "replies")
+				l.slot(g.spec.Stream, l.built.streams[to.ref], to.rng, source.rng, "replies", s.node.one("idempotency"))
 			}
 		}
 	}
 }
 
-func (l *loader) slot(source, target *spec.Stream, at, sourceAt diag.Range, what string) {
+// slot compares two streams; marks is the idempotency block of those that write
+// to the target, if any.
+func (l *loader) slot(source, target *spec.Stream, at, sourceAt diag.Range, what string, marks *node) {
 	if slot(source.Name) == slot(target.Name) {
 		return
 	}
 	common := commonTag(source.Name, target.Name)
-	l.add(diag.Warning, diag.SlotsDiffer, at, fmt.Sprintf("%s and %s lie in different slots of the cluster", source.Name, target.Name),
-		fmt.Sprintf("Writing %s and acknowledging is then not one step: they are written at least once. Give both names one tag: %q and %q.", what, tagged(source.Name, common), tagged(target.Name, common))).
+	tags := fmt.Sprintf("Give both names one tag: %q and %q.", tagged(source.Name, common), tagged(target.Name, common))
+	summary := fmt.Sprintf("%s and %s lie in different slots of the cluster", source.Name, target.Name)
+	if marks != nil {
+		l.add(diag.Error, diag.SlotsDiffer, at, summary,
+			"A reply and the mark of its entry's idempotency key are written in one step, which no server of a cluster can do for two slots. "+tags).
+			Relate(sourceAt, "the group reads "+source.Name).Relate(l.header(marks), "the idempotency block is here")
+		return
+	}
+	l.add(diag.Warning, diag.SlotsDiffer, at, summary,
+		fmt.Sprintf("Writing %s and acknowledging is then not one step. From Redis 8.6 on the server recognises for a day, or for the retry policy's max_age, what was written before; "+
+			"below they are written at least once. %s", what, tags)).
 		Relate(sourceAt, "the group reads "+source.Name)
 }
 

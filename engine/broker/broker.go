@@ -316,9 +316,17 @@ type Settlement struct {
 	Forget []ID
 	// Marks is where the keys of Steps are marked; needed where one has a key.
 	Marks Marks
+	// Repeat is how long a step may be done again, at least a second; 0 is the
+	// longest that the server can be told, a day. It matters to steps that publish
+	// to other servers of a cluster, which are two: where the server can, it
+	// recognises for that long what it has added before (Features.IdempotentAdd).
+	Repeat time.Duration
 }
 
-// Step publishes messages and acknowledges an entry in one.
+// Step publishes messages and acknowledges an entry in one. Where the messages go
+// to other servers of a cluster (see Slot) it is two: they are published, and
+// then the entry is acknowledged if it is still pending under the owner. Such a
+// step is never Torn, and one with a key is Refused.
 type Step struct {
 	ID ID
 	// Publish may be empty: a fenced acknowledgement.

@@ -7,6 +7,9 @@ type Server struct {
 	// Version is its own version, "8.6.3".
 	Version  string
 	Features Features
+	// Clustered: it is one of a cluster, where keys of different slots (see Slot)
+	// may be on different servers, which no atomic step can write together.
+	Clustered bool
 }
 
 // Features are what a server can do. They are asked of the server, not read

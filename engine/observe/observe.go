@@ -138,6 +138,7 @@ const (
 	EventBodyMissing    EventName = "entry.body_missing"
 	EventSettleRefused  EventName = "settle.refused"
 	EventReplyTorn      EventName = "reply.torn"
+	EventSettleApart    EventName = "settle.apart"
 	EventDeadLettered   EventName = "entry.dead_lettered"
 	EventHandlerBroken  EventName = "handler.broken"
 	EventHandlerChanged EventName = "handler.changed"

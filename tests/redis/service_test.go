@@ -94,7 +94,13 @@ func start(t *testing.T, s *redistest.Server, p *spec.Pipeline, host string) *se
 // startWith runs a pipeline with handlers of the test's own.
 func startWith(t *testing.T, s *redistest.Server, p *spec.Pipeline, host string, handlers map[string]sandbox.Handler) *service {
 	t.Helper()
-	b, err := redis.Open(redis.Options{URL: s.URL()})
+	return startAt(t, s.URL(), p, host, handlers)
+}
+
+// startAt is startWith for a server that is reached at a URL of its own.
+func startAt(t *testing.T, url string, p *spec.Pipeline, host string, handlers map[string]sandbox.Handler) *service {
+	t.Helper()
+	b, err := redis.Open(redis.Options{URL: url})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,13 +60,19 @@ func (o *Options) client(p pool, s *sockets) (redis.UniversalClient, error) {
 		return nil, err
 	}
 	o.tune(l, p, s)
+	var c redis.UniversalClient
 	switch {
 	case o.Sentinel != nil:
-		return o.failover(l)
+		if c, err = o.failover(l); err != nil {
+			return nil, err
+		}
 	case o.Cluster:
-		return o.cluster(l), nil
+		c = o.cluster(l)
+	default:
+		c = redis.NewClient(l)
 	}
-	return redis.NewClient(l), nil
+	c.AddHook(unsent{})
+	return c, nil
 }
 
 // failover makes a client that asks the sentinels for the master.

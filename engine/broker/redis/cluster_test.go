@@ -3,7 +3,6 @@ package redis_test
 import (
 	"net"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -44,39 +43,6 @@ func TestClusterSendsOnce(t *testing.T) {
 	}
 }
 
-// twoNodes is a cluster of two nodes that share the slots.
-func twoNodes(t *testing.T) (low, high *redistest.Server) {
-	t.Helper()
-	start := func(first, last int) *redistest.Server {
-		s := redistest.Start(t, "8.6", redistest.Config("cluster-enabled", "yes"), redistest.Config("cluster-node-timeout", "2000"))
-		if err := s.Client().ClusterAddSlotsRange(t.Context(), first, last).Err(); err != nil {
-			t.Fatal(err)
-		}
-		return s
-	}
-	low, high = start(0, 8191), start(8192, 16383)
-	for _, cmd := range []error{
-		low.Client().Do(t.Context(), "CLUSTER", "SET-CONFIG-EPOCH", "1").Err(), high.Client().Do(t.Context(), "CLUSTER", "SET-CONFIG-EPOCH", "2").Err(),
-	} {
-		if cmd != nil {
-			t.Fatal(cmd)
-		}
-	}
-	host, port, _ := net.SplitHostPort(high.Addr)
-	if err := low.Client().ClusterMeet(t.Context(), host, port).Err(); err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range []*redistest.Server{low, high} {
-		for !strings.Contains(s.Client().ClusterInfo(t.Context()).Val(), "cluster_state:ok") ||
-			!strings.Contains(s.Client().ClusterInfo(t.Context()).Val(), "cluster_slots_assigned:16384") {
-			if t.Context().Err() != nil {
-				t.Fatal("the cluster does not come up")
-			}
-		}
-	}
-	return low, high
-}
-
 // keyIn is a stream key of the slot range.
 func keyIn(first, last int) string {
 	for n := 0; ; n++ {
@@ -88,7 +54,8 @@ func keyIn(first, last int) string {
 
 func TestClusterOfTwo(t *testing.T) {
 	t.Parallel()
-	low, high := twoNodes(t)
+	nodes := redistest.StartCluster(t, "8.6", 2)
+	low, high := nodes[0], nodes[1]
 	b := openWith(t, redis.Options{URL: low.URL(), Cluster: true})
 	if server, err := b.Probe(t.Context()); err != nil || !server.Features.ClaimingRead || server.Software != "redis" {
 		t.Errorf("%+v, %v", server, err)

@@ -119,6 +119,7 @@ var forms = map[string][]any{
 	"xinfo|stream":    {"XINFO", "STREAM", ""},
 	"xinfo|groups":    {"XINFO", "GROUPS", ""},
 	"xinfo|consumers": {"XINFO", "CONSUMERS", "", checked},
+	"xcfgset":         {"XCFGSET", "", "IDMP-DURATION", 0},
 	createGroup:       {"XGROUP", "CREATE", "", checked, "no-id"},
 	removeConsumer:    {"XGROUP", "DELCONSUMER", "", checked, checked},
 	"eval":            {"EVAL", "return 0", 1, ""},

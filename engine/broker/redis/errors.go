@@ -120,8 +120,8 @@ func (b *Broker) fail(op operation, err error) error {
 	case errors.As(err, &reply):
 		e.Detail = clean(reply.Error())
 		e.Kind = kindOf(e.Detail)
-		if strings.HasPrefix(e.Detail, "READONLY") {
-			b.sockets.drop()
+		if demoted(e.Detail) {
+			b.leave()
 		}
 		if errors.Is(e.Kind, broker.ErrNoPermission) {
 			e.Detail = permission(e.Detail, op)
@@ -130,6 +130,21 @@ func (b *Broker) fail(op operation, err error) error {
 		e.Kind, e.Detail = b.connectionError(err)
 	}
 	return e
+}
+
+// leave drops every connection, after an answer that shows that they lead to a
+// server which is no master any more.
+func (b *Broker) leave() {
+	b.pinned.drop()
+	b.sockets.drop()
+}
+
+// demoted reports whether a reply says that the server is no master any more:
+// READONLY, or what a blocked reader is told when the roles change. A replica
+// still answers what only reads, so that its connections must not be kept.
+func demoted(detail string) bool {
+	return strings.HasPrefix(detail, "READONLY") ||
+		strings.HasPrefix(detail, "UNBLOCKED") && strings.Contains(detail, "instance state changed")
 }
 
 // connectionError is the kind and text of an error that is no reply.

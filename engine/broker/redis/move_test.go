@@ -48,7 +48,8 @@ func numbers(t *testing.T, b *redis.Broker, key string) []string {
 // that was broken off between its parts adds nothing twice.
 func TestMoveAcrossSlots(t *testing.T) {
 	t.Parallel()
-	low, high := twoNodes(t)
+	nodes := redistest.StartCluster(t, "8.6", 2)
+	low, high := nodes[0], nodes[1]
 	b := openWith(t, redis.Options{URL: low.URL(), Cluster: true})
 	from, to := keyIn(0, 8191), keyIn(8192, 16383)
 	r := letters(t, b, from, to, 600)

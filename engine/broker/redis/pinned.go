@@ -49,8 +49,15 @@ func (p *pinned) put(r *reader) {
 
 func (p *pinned) close() {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.closed = true
+	p.mu.Unlock()
+	p.drop()
+}
+
+// drop closes the connections that are kept for the next read.
+func (p *pinned) drop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for _, r := range p.idle {
 		_ = r.conn.Close()
 	}

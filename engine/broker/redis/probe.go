@@ -120,7 +120,7 @@ func (t *trial) judge(answer string, s *broker.Server) bool {
 
 // identify asks for name and version.
 func (b *Broker) identify(ctx context.Context) (broker.Server, error) {
-	var s broker.Server
+	s := broker.Server{Clustered: b.clustered}
 	info, err := b.settle.Info(ctx, "server").Result()
 	if err == nil {
 		s.Software, s.Version = softwareOf(info)

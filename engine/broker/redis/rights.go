@@ -28,6 +28,11 @@ const (
 	Marks
 	// Create: a group that is absent is created, and its floor written down.
 	Create
+	// PublishApart: what is published comes from another slot of a cluster.
+	// PublishOnce: and the server is told to recognise what it added before, which
+	// is a command of servers with broker.Features.IdempotentAdd only.
+	PublishApart
+	PublishOnce
 	uses
 )
 
@@ -55,6 +60,9 @@ var commands = [uses][]string{
 	Slots:   {"get", "set", "pexpire", "del", "zadd", "zrem", "zrangebyscore", "eval", "evalsha"},
 	Marks:   {"hget", "hmget", "hset", "unlink", "pexpire", "type", "eval", "evalsha"},
 	Create:  {createGroup, "xinfo|stream", "xinfo|groups", "type", "eval", "evalsha"},
+
+	PublishApart: {"xadd", "xinfo|stream", "type", "eval", "evalsha"},
+	PublishOnce:  {"xcfgset"},
 }
 
 // keyless are commands without a key. A step with more fields than a script
@@ -72,7 +80,8 @@ func (u Use) Commands() []string { return slices.Clone(commands[u]) }
 // Groups have to exist: creating them, and restoring a lost one, takes
 // xgroup|create in addition.
 //
-// A group that deduplicates takes what Marks needs besides.
+// A group that deduplicates takes what Marks needs besides; where replies or dead
+// letters go to another slot of a cluster, see PublishApart and PublishOnce.
 func Rights() []string {
 	all := slices.Clone(keyless)
 	for u := range Marks {

@@ -34,7 +34,8 @@ type settleCall struct {
 
 // Settle implements broker.Broker: one pipeline of an XACK and script calls of
 // at most 250 entries or 256 KiB each. A step with more fields than a script can
-// pass on (about 2,400) goes by itself: see settleWide.
+// pass on (about 2,400) goes by itself, see settleWide, and so do those of a
+// cluster that no single server can do, see settleApart.
 func (b *Broker) Settle(ctx context.Context, s *broker.Settlement) (broker.SettleResult, error) {
 	op := on(s.Owner, "settle")
 	p := &settling{Settlement: s, keys: b.keys.of(s.Stream, s.Group), args: newArgs()}
@@ -46,7 +47,7 @@ func (b *Broker) Settle(ctx context.Context, s *broker.Settlement) (broker.Settl
 		}
 	}
 	p.acks(ctx)
-	wide := p.steps(ctx, b)
+	wide, apart := p.steps(ctx, b)
 	p.waits(ctx)
 	if err := b.send(ctx, &p.batch); err != nil {
 		op.others = destinations(s.Steps)
@@ -60,6 +61,10 @@ func (b *Broker) Settle(ctx context.Context, s *broker.Settlement) (broker.Settl
 		if p.result.Steps[i], err = b.settleWide(ctx, p, &s.Steps[i]); err != nil {
 			return p.result, b.fail(op, err)
 		}
+	}
+	if err := b.settleApart(ctx, p, apart); err != nil {
+		op.others = destinations(s.Steps)
+		return p.result, b.fail(op, err)
 	}
 	return p.result, nil
 }

@@ -1,8 +1,8 @@
 package redis_test
 
 import (
-	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -20,16 +20,7 @@ var oddKeys = []string{
 // singleNode is a cluster of one node.
 func singleNode(t *testing.T, version string) *redistest.Server {
 	t.Helper()
-	s := redistest.Start(t, version, redistest.Config("cluster-enabled", "yes"))
-	if err := s.Client().ClusterAddSlotsRange(t.Context(), 0, 16383).Err(); err != nil {
-		t.Fatal(err)
-	}
-	for !strings.Contains(s.Client().ClusterInfo(t.Context()).Val(), "cluster_state:ok") {
-		if t.Context().Err() != nil {
-			t.Fatal("the cluster does not come up")
-		}
-	}
-	return s
+	return redistest.StartCluster(t, version, 1)[0]
 }
 
 func TestSlotAgreesWithTheServer(t *testing.T) {
@@ -72,7 +63,8 @@ func TestCluster(t *testing.T) {
 				}
 				same := message(stream, field("again", "1"))
 				r := settle(t, b, &broker.Settlement{Owner: o,
-					Steps: []broker.Step{{ID: ids[0], Publish: []broker.Add{same}}, {ID: ids[1], Publish: []broker.Add{same, message("elsewhere {x}", field("a", "b"))}}},
+					Steps: []broker.Step{{ID: ids[0], Publish: []broker.Add{same}}, {ID: ids[1], Publish: []broker.Add{same, message("elsewhere {x}", field("a", "b"))}, Mark: "k"}},
+					Marks: broker.Marks{Set: "s", Window: time.Minute},
 					Waits: []broker.Wait{{ID: ids[1], Error: "x"}},
 				})
 				if r.Steps[0].Status != broker.Done || r.Steps[1].Status != broker.Refused || r.Waits[0] != broker.Done {

@@ -6,7 +6,11 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"syscall"
+	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // sockets are the open connections, so that all can be dropped at once: after
@@ -19,7 +23,20 @@ type sockets struct {
 // socket is a connection that leaves the set when it is closed.
 type socket struct {
 	net.Conn
-	set *sockets
+	set     *sockets
+	dropped atomic.Bool
+}
+
+// errUnsent: the connection had been dropped when a command was to be sent on it,
+// so that nothing of the command was.
+var errUnsent = errors.New("the connection was dropped before the command was sent")
+
+// SetWriteDeadline implements net.Conn. The library sets it before each command.
+func (c *socket) SetWriteDeadline(t time.Time) error {
+	if c.dropped.Load() {
+		return errUnsent
+	}
+	return c.Conn.SetWriteDeadline(t)
 }
 
 type dialer = func(ctx context.Context, network, addr string) (net.Conn, error)
@@ -60,6 +77,7 @@ func (s *sockets) drop() {
 	s.open = nil
 	s.mu.Unlock()
 	for c := range open {
+		c.dropped.Store(true)
 		_ = c.Conn.Close()
 	}
 }
@@ -81,3 +99,48 @@ type checkedSocket struct {
 
 // SyscallConn implements syscall.Conn.
 func (c *checkedSocket) SyscallConn() (syscall.RawConn, error) { return c.plain.SyscallConn() }
+
+// unsent sends commands on another connection when the one they were to go on had
+// been dropped while it lay idle: nothing of them was sent, so that this repeats
+// nothing, and that a new connection is needed is no failure of the server.
+type unsent struct{}
+
+// maxUnsent bounds the attempts: each takes one dropped connection out of a pool.
+const maxUnsent = maxReaders
+
+func (unsent) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (unsent) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		for n := 0; errors.Is(err, errUnsent) && ctx.Err() == nil && n < maxUnsent; n++ {
+			cmd.SetErr(nil)
+			err = next(ctx, cmd)
+		}
+		return err
+	}
+}
+
+func (unsent) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		err := next(ctx, cmds)
+		for n := 0; ctx.Err() == nil && n < maxUnsent && allUnsent(cmds); n++ {
+			for _, cmd := range cmds {
+				cmd.SetErr(nil)
+			}
+			err = next(ctx, cmds)
+		}
+		return err
+	}
+}
+
+// allUnsent reports whether nothing of a pipeline was sent. In a cluster a part
+// of it may have been, which is then an error like any other.
+func allUnsent(cmds []redis.Cmder) bool {
+	for _, cmd := range cmds {
+		if !errors.Is(cmd.Err(), errUnsent) {
+			return false
+		}
+	}
+	return len(cmds) > 0
+}

@@ -16,20 +16,23 @@ var settleText string
 var settleScript = newScript(settleText)
 
 // steps appends the script calls of the steps and returns the places of those
-// that are too wide for a script.
-func (p *settling) steps(ctx context.Context, b *Broker) (wide []int) {
+// that are too wide for a script, and of those that go to several servers.
+func (p *settling) steps(ctx context.Context, b *Broker) (wide, apart []int) {
 	for first := 0; first < len(p.Steps); {
 		last, size := first, 0
 		for last < len(p.Steps) && last-first < maxEntries {
 			n, widest := weigh(&p.Steps[last])
-			refused := b.impossible(p.Stream, &p.Steps[last])
-			if widest > maxUnpack || refused != nil || size > 0 && size+n > maxBytes {
+			refused, elsewhere := b.impossible(p.Stream, &p.Steps[last]), b.apart(p.Stream, &p.Steps[last])
+			if widest > maxUnpack || refused != nil || elsewhere || size > 0 && size+n > maxBytes {
 				if last > first {
 					break
 				}
-				if refused != nil {
+				switch {
+				case refused != nil:
 					p.result.Steps[first] = *refused
-				} else {
+				case elsewhere:
+					apart = append(apart, first)
+				default:
 					wide = append(wide, first)
 				}
 				first++
@@ -44,7 +47,7 @@ func (p *settling) steps(ctx context.Context, b *Broker) (wide []int) {
 		}
 		first = last
 	}
-	return wide
+	return wide, apart
 }
 
 // weigh is how many bytes a step sends and the most arguments of its messages.
@@ -71,24 +74,7 @@ func (b *Broker) impossible(stream string, s *broker.Step) *broker.StepResult {
 		r := broker.TooWide(to)
 		return &r
 	}
-	return b.foreign(stream, s)
-}
-
-// foreign refuses a step of a cluster whose keys lie in different slots: no
-// server could do it in one.
-func (b *Broker) foreign(stream string, s *broker.Step) *broker.StepResult {
-	if !b.clustered {
-		return nil
-	}
-	for i := range s.Publish {
-		if to := s.Publish[i].Stream; Slot(to) != Slot(stream) {
-			return &broker.StepResult{Status: broker.Refused, Err: &broker.Error{
-				Op: "publish", Stream: to, Kind: broker.ErrUnsupported,
-				Detail: "it does not share a hash slot with " + stream + ", so that one atomic step cannot write both; give both keys the same {tag}",
-			}}
-		}
-	}
-	return nil
+	return b.marksApart(stream, s)
 }
 
 // step appends the script call for the steps from first to before last.

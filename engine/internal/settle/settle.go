@@ -41,6 +41,8 @@ type Settler struct {
 	Waits *clock.Mutex
 	// MinIdle is the group's smallest; 0 where nobody claims.
 	MinIdle time.Duration
+	// Repeat is how long an entry may be done again: see broker.Settlement.
+	Repeat time.Duration
 	// Bury turns the outcome of an entry that was to wait and was trimmed meanwhile
 	// into a dead letter; without it, such an entry is told of as lost.
 	Bury func(*batch.Item)
@@ -132,6 +134,7 @@ func (s *Settler) settle(ctx context.Context, shares []batch.Share) {
 	s.work.bury = s.Bury
 	s.work.sent = s.Clock.Now()
 	s.work.build(s.Owner, s.Marks, shares)
+	s.work.settlement.Repeat = s.Repeat
 	res, err := s.send(ctx)
 	if s.Begun != nil {
 		s.Begun.Settled(s.work.items)

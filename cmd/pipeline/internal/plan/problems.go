@@ -138,29 +138,46 @@ func (k *collector) settings() {
 	}
 }
 
-// slots refuses destinations that no atomic step can reach in a cluster: the
+// slots tells of destinations that no atomic step can reach in a cluster, and
+// refuses those of replies that are to be written with the mark of a key: the
 // engine would hold every entry with such an outcome, unsettled.
 func (k *collector) slots() {
 	if !k.pipeline.Broker.Cluster {
 		return
 	}
 	for _, g := range k.pipeline.Groups {
-		from := g.Stream.Name
-		check := func(pos spec.Pos, to, what string) {
-			if redis.Slot(from) != redis.Slot(to) {
-				k.add(atPos(pos, diag.Error, diag.SlotsDiffer, fmt.Sprintf("%s and %s lie in different slots of the cluster, and run refuses to write both in one step", from, to),
-					fmt.Sprintf("%s of group %s could never be written. Give both names the same {tag}.", what, g.Label)), true)
-			}
-		}
 		if len(g.Subscriptions) > 0 {
-			check(g.Pos, g.DeadLetter.Name, "Dead letters")
+			k.slot(g, g.Pos, g.DeadLetter, "Dead letters of group "+g.Label, false)
 		}
 		for _, s := range g.Subscriptions {
 			for _, r := range routes(s) {
-				check(r.Pos, r.To.Name, "Replies of "+s.Label)
+				k.slot(g, r.Pos, r.To, "Replies of "+s.Label, s.Idempotency != nil)
 			}
 		}
 	}
+}
+
+func (k *collector) slot(g *spec.Group, pos spec.Pos, target *spec.Stream, what string, marks bool) {
+	from, to := g.Stream.Name, target.Name
+	if redis.Slot(from) == redis.Slot(to) {
+		return
+	}
+	const tag = " Give both names the same {tag}."
+	severity, summary, detail := diag.Warning, fmt.Sprintf("%s and %s lie in different slots of the cluster", from, to), ""
+	switch {
+	case marks:
+		severity, summary = diag.Error, summary+", and run refuses to write a reply and the mark of its key in one step"
+		detail = what + " could never be written." + tag
+	case k.plan.Server.Features.IdempotentAdd:
+		severity = diag.Notice
+		detail = what + " are written, and then their entries acknowledged. The server recognises what it added before for up to a day, and adds it once." + tag
+		k.stream(target).uses[redis.PublishApart], k.stream(target).uses[redis.PublishOnce] = true, true
+	default:
+		detail = what + " are written, and then their entries acknowledged: after a crash between the two they are written again. " +
+			"From Redis 8.6 on the server recognises them." + tag
+		k.stream(target).uses[redis.PublishApart] = true
+	}
+	k.add(atPos(pos, severity, diag.SlotsDiffer, summary, detail), severity == diag.Error)
 }
 
 func (k *collector) evicts(summary string, most int64) {
