@@ -107,6 +107,7 @@ func (n *session) newSweeper(d *reader.Dispatcher) *reader.Sweeper {
 	w := &reader.Sweeper{
 		Broker: cfg.Broker, Owner: n.owner, Clock: cfg.Clock, Server: s.engine.server, Held: n.held, Parked: n.parked,
 		Dispatch: d, Keys: n.keys, Room: max(s.spec.Batch, 2*s.spec.Workers.Count), Predecessors: n.predecessors(), Siblings: s.spec.Consumer + "-",
+		Slot:   n.slot,
 		Permit: n.permit, Restore: s.restore, Fatal: s.fail, Event: s.event,
 	}
 	w.Init()

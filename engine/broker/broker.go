@@ -50,8 +50,9 @@ type Broker interface {
 	// server may have delivered entries that never arrived: they are pending
 	// under the consumer.
 	Read(ctx context.Context, r ReadRequest) ([]Delivery, error)
-	// AutoClaim takes over entries idle for MinIdle (XAUTOCLAIM), a page at a
-	// time: Next is the cursor, zero at the end. An empty page is not the end.
+	// AutoClaim takes over entries idle for MinIdle, as XAUTOCLAIM does, a page at a
+	// time: Next is the cursor, zero at the end. An empty page is not the end. What
+	// has been idle for less is not touched, whether it has a body or not.
 	AutoClaim(ctx context.Context, r AutoClaimRequest) (AutoClaimed, error)
 	// TakeOver moves the given entries from one consumer to another (which may
 	// be the same), each only if it is pending under from, and counts a delivery.
@@ -174,7 +175,7 @@ type ReadRequest struct {
 	MinIdle time.Duration
 }
 
-// AutoClaimRequest is one page of an XAUTOCLAIM.
+// AutoClaimRequest is one page of a look through a pending list.
 type AutoClaimRequest struct {
 	Owner
 	MinIdle time.Duration
@@ -182,16 +183,20 @@ type AutoClaimRequest struct {
 	Start ID
 	Count int
 	// JustDeleted takes nothing over and only drops pending entries whose body
-	// is gone.
+	// is gone, of those that are idle for MinIdle.
 	JustDeleted bool
 }
+
+// Looks is how many pending entries the page looks at: ten for each that it may
+// bring, up to a thousand.
+func (r *AutoClaimRequest) Looks() int { return max(r.Count, min(10*r.Count, 1000)) }
 
 // AutoClaimed is what one page brought.
 type AutoClaimed struct {
 	Next       ID
 	Deliveries []Delivery
 	// Deleted are entries whose body no longer existed; they were dropped from
-	// the pending list. Servers before 7.0 do not name them.
+	// the pending list.
 	Deleted []ID
 }
 

@@ -120,7 +120,9 @@ func (w *Worker) die() {
 
 // named writes down the name that a session got with its slot.
 func (w *Worker) named(r broker.SlotRequest, slot int) {
-	w.consumers[w.harness.tokens[r.Token]] = r.Base + "-" + strconv.Itoa(slot) + "." + r.Token
+	if label, ok := w.harness.tokens[r.Token]; ok { // else it is not for a name
+		w.consumers[label] = r.Base + "-" + strconv.Itoa(slot) + "." + r.Token
+	}
 }
 
 // newEngine makes the engine of a worker.

@@ -80,6 +80,30 @@ var autoClaimCases = []testCase{
 		k.same(all.Deleted, []broker.ID{ids[1], ids[3]})
 		equal(k, "pending", len(k.pending()), 2)
 	}},
+	{"does not touch what is not idle long enough, with or without a body", needs(autoClaim), func(k *kit) {
+		ids := k.fill(4)
+		k.deliver("a", ids)
+		k.age(time.Hour, ids[2:]...)
+		k.DeleteEntries(k.stream, ids[0], ids[2])
+		before := k.pending()
+		for _, just := range []bool{true, false} {
+			r := k.sweep("b", 10)
+			r.JustDeleted = just
+			all, _ := k.autoClaim(r)
+			if just {
+				k.same(all.Deleted, ids[2:3])
+			} else {
+				k.came(all.Deliveries, 1, ids[3])
+			}
+			after := k.pending()
+			for _, id := range ids[:2] {
+				equal(k, "owner", after[id].Consumer, "a")
+				equal(k, "deliveries", after[id].Deliveries, before[id].Deliveries)
+			}
+		}
+		k.renew(ids[1])
+		equal(k, "still a's", k.pending()[ids[1]].Consumer, "a")
+	}},
 	{"never gives an entry without a body", needs(autoClaim), func(k *kit) {
 		ids := k.fill(3)
 		k.deliver("a", ids)

@@ -31,13 +31,7 @@ func (b *Broker) claim(s *stream, g *group, p *pending, to string, now, at, coun
 	return true
 }
 
-// scanFactor is how many entries XAUTOCLAIM looks at for each that it may
-// return.
-const scanFactor = 10
-
-// AutoClaim implements broker.Broker. As on a server before 7.0, one that
-// plays it takes entries without a body over like any other and returns
-// nothing of them.
+// AutoClaim implements broker.Broker.
 func (b *Broker) AutoClaim(ctx context.Context, r broker.AutoClaimRequest) (broker.AutoClaimed, error) {
 	op := on(r.Owner, "claim")
 	if r.Count < 1 {
@@ -62,23 +56,20 @@ func (b *Broker) AutoClaim(ctx context.Context, r broker.AutoClaimRequest) (brok
 
 func (b *Broker) autoClaim(s *stream, g *group, r *broker.AutoClaimRequest, now int64) broker.AutoClaimed {
 	var page broker.AutoClaimed
-	c := b.reader(g, r.Consumer, now)
-	since := int64(math.MinInt64)
-	if !r.JustDeleted {
-		since = now - milliseconds(r.MinIdle)
-	}
+	since := now - milliseconds(r.MinIdle)
 	taken, gone := []*pending(nil), []*pending(nil)
 	at := g.pending.from(byID(r.Start))
-	for attempts := r.Count * scanFactor; attempts > 0 && len(taken)+len(gone) < r.Count; attempts-- {
+	for looks := r.Looks(); looks > 0 && len(taken)+len(gone) < r.Count; looks-- {
 		_, p, ok := at.next()
 		if !ok {
 			break
 		}
-		_, exists := s.body(p.id)
-		switch {
-		case !exists && b.features.DeletedIDs:
+		if p.at > since {
+			continue
+		}
+		if _, exists := s.body(p.id); !exists {
 			gone = append(gone, p)
-		case p.at <= since:
+		} else if !r.JustDeleted {
 			taken = append(taken, p)
 		}
 	}
@@ -89,19 +80,23 @@ func (b *Broker) autoClaim(s *stream, g *group, r *broker.AutoClaimRequest, now 
 		g.drop(p)
 		page.Deleted = append(page.Deleted, p.id)
 	}
+	if len(taken)+len(gone) == 0 {
+		return page
+	}
+	b.changed()
+	if r.JustDeleted {
+		return page
+	}
+	c := b.reader(g, r.Consumer, now)
 	if len(taken) > 0 {
 		g.meet(c, now)
 	}
 	for _, p := range taken {
-		if fields, exists := s.body(p.id); exists {
-			page.Deliveries = append(page.Deliveries, broker.Delivery{
-				Entry: broker.Entry{ID: p.id, Fields: fields}, Deliveries: p.count,
-			})
-		}
+		fields, _ := s.body(p.id)
+		page.Deliveries = append(page.Deliveries, broker.Delivery{
+			Entry: broker.Entry{ID: p.id, Fields: fields}, Deliveries: p.count,
+		})
 		g.move(p, c, now, p.count+1)
-	}
-	if len(taken)+len(gone) > 0 {
-		b.changed()
 	}
 	return page
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"slices"
+	"time"
 
 	"pipeline/engine/broker"
 )
@@ -13,97 +14,83 @@ var takeoverText string
 
 var takeoverScript = newScript(takeoverText)
 
-// longIdle is a min-idle-time that no entry reaches, in milliseconds: an
-// XAUTOCLAIM with it only drops what has no body any more.
-const longIdle = 9_000_000_000_000
+//go:embed scripts/claimidle.lua
+var claimIdleText string
 
-// AutoClaim implements broker.Broker. XAUTOCLAIM does not tell how often an
-// entry was delivered, so that is asked after it (XPENDING); if the second
-// answer is lost, the entries of the page are pending under the consumer.
+var claimIdleScript = newScript(claimIdleText)
+
+// AutoClaim implements broker.Broker: it looks through a page of the pending list
+// (XPENDING), and a script takes what is idle. If an answer of that is lost,
+// entries of the page are pending under the consumer.
 func (b *Broker) AutoClaim(ctx context.Context, r broker.AutoClaimRequest) (broker.AutoClaimed, error) {
 	op := on(r.Owner, "claim")
 	if r.Count < 1 {
 		return broker.AutoClaimed{}, b.fail(op, &broker.Error{Detail: "count must be at least 1"})
 	}
-	a := newArgs()
-	defer a.release()
-	a.add("XAUTOCLAIM", r.Stream, r.Group, r.Consumer)
-	if r.JustDeleted {
-		a.int(longIdle)
-	} else {
-		a.int(milliseconds(r.MinIdle))
-	}
-	a.id(r.Start)
-	a.add("COUNT")
-	a.int(int64(r.Count))
-	if r.JustDeleted {
-		a.add("JUSTID")
-	}
-	reply, err := b.raw(ctx, a.since(0))
+	looks := r.Looks()
+	list, err := b.pendingRange(ctx, r.Stream, r.Group, "", r.Start.Prev(), broker.MaxID, looks+1)
 	if err != nil {
 		return broker.AutoClaimed{}, b.fail(op, err)
 	}
-	page, err := autoClaimReply(reply, r.JustDeleted)
-	if err == nil {
-		err = b.countDeliveries(ctx, r.Owner, page.Deliveries)
+	var page broker.AutoClaimed
+	if len(list) > looks {
+		page.Next = list[looks].ID
+		list = list[:looks]
 	}
+	err = b.claimIdle(ctx, &r, list, &page)
 	return page, b.fail(op, err)
 }
 
-// autoClaimReply reads [cursor, entries or ids, deleted ids]; the third part
-// is missing before 7.0.
-func autoClaimReply(reply string, justIDs bool) (page broker.AutoClaimed, err error) {
-	c := cursor{text: reply}
-	parts, err := c.array()
-	if err != nil {
-		return page, err
-	}
-	if parts != 2 && parts != 3 {
-		return page, c.fail("cursor with its page")
-	}
-	if page.Next, err = c.id(); err != nil {
-		return page, err
-	}
-	if justIDs {
-		err = c.skip(3)
-	} else {
-		page.Deliveries, err = readDeliveries(&c)
-	}
-	if err == nil && parts == 3 {
-		page.Deleted, err = c.ids()
-	}
-	return page, err
-}
-
-// countDeliveries fills in how often entries that the consumer has just
-// claimed had been delivered before.
-func (b *Broker) countDeliveries(ctx context.Context, o broker.Owner, claimed []broker.Delivery) error {
-	if len(claimed) == 0 {
-		return nil
-	}
-	at := make(map[broker.ID]*broker.Delivery, len(claimed))
-	after, last := claimed[0].ID, claimed[0].ID
-	for i := range claimed {
-		at[claimed[i].ID] = &claimed[i]
-		after, last = earlier(after, claimed[i].ID), later(last, claimed[i].ID)
-	}
-	after = after.Prev()
-	for after.Less(last) {
-		page, err := b.pendingRange(ctx, o.Stream, o.Group, o.Consumer, after, last, len(claimed))
-		if err != nil {
-			return err
-		}
-		for i := range page {
-			if d := at[page[i].ID]; d != nil {
-				d.Deliveries = page[i].Deliveries - 1
+// claimIdle takes over what is idle of a list of pending entries, until the page
+// is full.
+func (b *Broker) claimIdle(ctx context.Context, r *broker.AutoClaimRequest, list []broker.Pending, page *broker.AutoClaimed) error {
+	idle := time.Duration(milliseconds(r.MinIdle)) * time.Millisecond
+	var took broker.TakenOver
+	for {
+		room := min(r.Count-len(took.Deliveries)-len(took.Deleted), maxEntries)
+		var ids []broker.ID
+		at := 0
+		for ; at < len(list) && len(ids) < room; at++ {
+			if list[at].Idle >= idle {
+				ids = append(ids, list[at].ID)
 			}
 		}
-		if len(page) < len(claimed) {
-			break
+		if len(ids) > 0 {
+			if err := b.claimIdleIDs(ctx, r, ids, &took); err != nil {
+				return err
+			}
 		}
-		after = page[len(page)-1].ID
+		list = list[at:]
+		page.Deliveries, page.Deleted = took.Deliveries, took.Deleted
+		if len(list) == 0 {
+			return nil
+		}
+		if len(took.Deliveries)+len(took.Deleted) == r.Count {
+			page.Next = list[0].ID
+			return nil
+		}
 	}
-	return nil
+}
+
+func (b *Broker) claimIdleIDs(ctx context.Context, r *broker.AutoClaimRequest, ids []broker.ID, took *broker.TakenOver) error {
+	a := newArgs()
+	defer a.release()
+	mark := claimIdleScript.call(a, 1)
+	a.add(r.Stream, r.Group, r.Consumer)
+	a.int(milliseconds(r.MinIdle))
+	if r.JustDeleted {
+		a.int(1)
+	} else {
+		a.int(0)
+	}
+	for _, id := range ids {
+		a.id(id)
+	}
+	reply, err := b.runRaw(ctx, claimIdleScript, a.since(mark))
+	if err != nil {
+		return err
+	}
+	return takenOver(took, reply)
 }
 
 // TakeOver implements broker.Broker, with one script for every 250 ids. After

@@ -162,18 +162,3 @@ func parseID(s string) (broker.ID, bool) {
 	}
 	return broker.ID{Ms: parts[0], Seq: parts[1]}, digits > 0
 }
-
-// ids reads an array of entry ids; nil counts as none.
-func (c *cursor) ids() ([]broker.ID, error) {
-	n, err := c.array()
-	if err != nil || n <= 0 {
-		return nil, err
-	}
-	ids := make([]broker.ID, n)
-	for i := range ids {
-		if ids[i], err = c.id(); err != nil {
-			return nil, err
-		}
-	}
-	return ids, nil
-}

@@ -173,38 +173,6 @@ func (c *cursor) integer() (int64, error) {
 	return n, nil
 }
 
-// skip reads over one element of any kind. Depth bounds nesting, which no
-// reply needs and which would otherwise be recursion without end.
-func (c *cursor) skip(depth int) error {
-	if depth == 0 {
-		return c.fail("end of the nesting")
-	}
-	kind, rest, err := c.head()
-	if err != nil {
-		return err
-	}
-	n := int64(0)
-	switch kind {
-	case '$', '=':
-		_, _, err = c.sized(rest)
-		return err
-	case '*', '~', '%':
-		var ok bool
-		if n, ok = number(rest); !ok || n > int64(c.left()) {
-			return c.fail("array length")
-		}
-		if kind == '%' {
-			n *= 2
-		}
-	}
-	for range max(0, n) {
-		if err := c.skip(depth - 1); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // number reads a decimal number.
 func number(s string) (int64, bool) {
 	digits := s

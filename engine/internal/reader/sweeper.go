@@ -14,7 +14,6 @@ import (
 	"pipeline/engine/internal/lease"
 	"pipeline/engine/internal/retry"
 	"pipeline/engine/observe"
-	"pipeline/sandbox"
 )
 
 // page is how many pending entries are looked at in one step.
@@ -27,6 +26,9 @@ const pagesPerSweep = 16
 // janitorEvery is how often, on average, pending entries without a body, and
 // consumers that are gone, are looked for: not by all at once that started at once.
 const janitorEvery = time.Minute
+
+// janitorSoon is how soon it goes on where it found some and has not looked at all.
+const janitorSoon = time.Second
 
 // forgotten is how long a consumer without pending entries must have been idle
 // to be removed. Removing one that lives does no harm: its next read makes it
@@ -65,6 +67,8 @@ type Sweeper struct {
 	// Predecessors is the common first part of the names of earlier holders of
 	// this consumer's slot, Siblings that of all consumers of the subscription.
 	Predecessors, Siblings string
+	// Slot is the lease of this consumer's name; zero where none is looked after.
+	Slot broker.SlotRequest
 	// Restore creates a lost group again; Fatal is told of an error that does
 	// not pass by waiting.
 	Restore func(ctx context.Context) error
@@ -81,6 +85,10 @@ type Sweeper struct {
 	failed  bool
 	cursor  broker.ID
 	rubbish broker.ID
+	// littered: a look for bodies that are gone found some and is not over.
+	littered bool
+	// suspects are consumers whose slot was free at the last look.
+	suspects map[string]bool
 }
 
 // Init makes the sweeper's alarm. Call it before anything is parked.
@@ -127,10 +135,14 @@ func (s *Sweeper) Run(ctx context.Context) {
 		}
 		if !now.Before(nextJanitor) {
 			s.try(ctx, s.clean)
-			nextJanitor = now.Add(s.untilJanitor())
-			s.lookAgain()
-			inherited = false
-			s.alarm.poke()
+			if nextJanitor = now.Add(s.untilJanitor()); s.littered {
+				nextJanitor = now.Add(janitorSoon)
+			} else {
+				s.try(ctx, s.adopt)
+				s.lookAgain()
+				inherited = false
+				s.alarm.poke()
+			}
 		}
 		if s.failed {
 			s.failed = false
@@ -278,19 +290,7 @@ func (s *Sweeper) inherit(ctx context.Context) error {
 		if c.Name == s.Owner.Consumer || !strings.HasPrefix(c.Name, s.Predecessors) {
 			continue
 		}
-		n, err := s.sweep(ctx, c.Name, s.leased)
-		if err != nil {
-			return err
-		}
-		if n > 0 {
-			s.Event(observe.Event{
-				Name: observe.EventTakenOver, Level: sandbox.Info, Count: n,
-				Message: "took over what " + c.Name + " left pending",
-			})
-		}
-		owner := s.Owner
-		owner.Consumer = c.Name
-		if _, err := s.Broker.RemoveConsumer(ctx, owner); err != nil {
+		if err := s.inheritFrom(ctx, c.Name); err != nil {
 			return err
 		}
 	}
@@ -379,32 +379,36 @@ func (s *Sweeper) autoClaim(ctx context.Context) error {
 }
 
 // clean clears away what nobody else does.
-func (s *Sweeper) clean(ctx context.Context) error {
-	if s.Bodies {
-		if err := s.dropBodiless(ctx); err != nil {
+func (s *Sweeper) clean(ctx context.Context) (err error) {
+	if s.Bodies && s.Permit.Allows() {
+		if s.littered, err = s.dropBodiless(ctx); err != nil || s.littered {
 			return err
 		}
 	}
 	return s.removeForgotten(ctx)
 }
 
-// dropBodiless drops pending entries whose body was deleted: claiming reads
-// skip them and leave them for ever, and become slow over many.
-func (s *Sweeper) dropBodiless(ctx context.Context) error {
+// dropBodiless drops pending entries whose body was deleted, some pages at a
+// time: claiming reads skip them and leave them for ever, and become slow over
+// many. What is leased to a living worker, which may be running it, is left to it.
+// More reports that there were some and the look is not over.
+func (s *Sweeper) dropBodiless(ctx context.Context) (more bool, err error) {
+	found := 0
 	for range pagesPerSweep {
 		res, err := s.Broker.AutoClaim(ctx, broker.AutoClaimRequest{
-			Owner: s.Owner, Start: s.rubbish, Count: page, JustDeleted: true,
+			Owner: s.Owner, MinIdle: s.Leased, Start: s.rubbish, Count: page, JustDeleted: true,
 		})
 		if err != nil {
-			return err
+			return false, err
 		}
 		s.rubbish = res.Next
+		found += len(res.Deleted)
 		s.Dispatch.BodiesGone(res.Deleted)
 		if s.rubbish.IsZero() {
-			return nil
+			return false, nil
 		}
 	}
-	return nil
+	return found > 0, nil
 }
 
 // removeForgotten removes consumers of this subscription that have long been
