@@ -1,12 +1,7 @@
 package lua
 
 import (
-	"errors"
-	"strings"
-
 	glua "github.com/yuin/gopher-lua"
-
-	"pipeline/engine/outcome"
 )
 
 // openBase defines the basic functions. What Lua 5.1 has beyond them loads
@@ -67,67 +62,6 @@ func (v *vm) luaError(l *glua.LState) int {
 	}
 	l.Error(message, level)
 	return 0
-}
-
-// protect calls the function below nargs arguments on the stack. A reason to
-// stop the call cannot be caught, nor can a panic of the engine, after which
-// nothing of the state is sure.
-func (v *vm) protect(nargs int) (glua.LValue, bool) {
-	err := v.l.PCall(nargs, glua.MultRet, nil)
-	if err == nil {
-		return nil, true
-	}
-	v.use(50, 1<<10)
-	e, ok := errors.AsType[*glua.ApiError](err)
-	if !ok || e.Type == glua.ApiErrorPanic {
-		v.broken = true
-		v.m.stop(outcome.FailCrash, errCrash)
-		v.use(0, 0)
-	}
-	if text, ok := e.Object.(glua.LString); ok {
-		if strings.HasSuffix(string(text), "registry overflow") {
-			v.broken = true
-			v.m.stop(outcome.FailMemory, errCrash)
-			v.use(0, 0)
-		}
-		place, words := v.splitPlace(string(text))
-		return glua.LString(place + v.plainWords(place, words)), false
-	}
-	return e.Object, false
-}
-
-func (v *vm) luaPCall(l *glua.LState) int {
-	v.argAny(1)
-	object, ok := v.protect(l.GetTop() - 1)
-	if !ok {
-		l.SetTop(0)
-		l.Push(glua.LFalse)
-		l.Push(object)
-		return 2
-	}
-	l.Insert(glua.LTrue, 1)
-	return l.GetTop()
-}
-
-// luaXPCall calls its handler after the stack has been unwound: there is no
-// debug library that could look at it before.
-func (v *vm) luaXPCall(l *glua.LState) int {
-	v.argAny(1)
-	handler := v.argFunction(2)
-	n := l.GetTop()
-	l.Push(l.Get(1))
-	for i := 3; i <= n; i++ {
-		l.Push(l.Get(i))
-	}
-	object, ok := v.protect(max(0, n-2))
-	if !ok {
-		l.SetTop(0)
-		l.Push(glua.LFalse)
-		l.Push(v.callBack(handler, object))
-		return 2
-	}
-	l.Insert(glua.LTrue, n+1)
-	return l.GetTop() - n
 }
 
 func (v *vm) luaNext(l *glua.LState) int {

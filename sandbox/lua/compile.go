@@ -8,9 +8,11 @@ import (
 	"strings"
 
 	glua "github.com/yuin/gopher-lua"
+	"github.com/yuin/gopher-lua/ast"
 	"github.com/yuin/gopher-lua/parse"
 
 	"pipeline/sandbox"
+	"pipeline/sandbox/lua/internal/mend"
 )
 
 // maxSource is the largest script.
@@ -19,6 +21,10 @@ const maxSource = 1 << 20
 // maxUpvalues is how many outer locals one function may use: the engine counts
 // them in a byte.
 const maxUpvalues = 250
+
+// maxCode is how many instructions a function may have: the engine's compiler
+// does not look whether a jump back is too far.
+const maxCode = 131_000
 
 // program is one compiled source file.
 type program struct {
@@ -54,6 +60,9 @@ func compileSource(src sandbox.Source) (p *program, err error) {
 	if chunk, err = rewrite(src.Name, chunk); err != nil {
 		return nil, err
 	}
+	if chunk, err = mended(src, chunk); err != nil {
+		return nil, err
+	}
 	proto, err := glua.Compile(chunk, src.Name)
 	if err != nil {
 		return nil, compileError(src, err)
@@ -62,6 +71,15 @@ func compileSource(src sandbox.Source) (p *program, err error) {
 		return nil, err
 	}
 	return &program{src.Name, proto, outline}, nil
+}
+
+// mended goes around what the engine's compiler does wrong.
+func mended(src sandbox.Source, chunk []ast.Stmt) ([]ast.Stmt, error) {
+	out, err := mend.Chunk(chunk)
+	if r, ok := errors.AsType[*mend.RefusalError](err); ok {
+		return nil, &sandbox.LoadError{Source: src.Name, Line: r.Line, Problem: r.Problem, Remedy: r.Remedy}
+	}
+	return out, err
 }
 
 // harden turns tail calls into calls, here and in the functions inside. For
@@ -76,14 +94,22 @@ func harden(src sandbox.Source, p *glua.FunctionProto) error {
 			Remedy:  "put them into a table",
 		}
 	}
-	const opShift = 26
-	for i, in := range p.Code {
-		if int(in>>opShift) == glua.OP_TAILCALL {
-			p.Code[i] = in&(1<<opShift-1) | uint32(glua.OP_CALL)<<opShift
+	if len(p.Code) > maxCode {
+		return &sandbox.LoadError{
+			Source: src.Name, Line: p.LineDefined,
+			Problem: fmt.Sprintf("a function has more than %d instructions", maxCode), Remedy: "split it",
 		}
-		// An instruction may be followed by words that are data, which are
-		// never mistaken for a tail call: CLOSURE is followed by moves only,
-		// and a word after SETLIST is a small count.
+	}
+	const opShift, shiftA, maskA = 26, 18, 0xff
+	closesNothing := takesFirst(p)
+	for i, in := range p.Code {
+		// CLOSURE is followed by words that are data, but they look like moves.
+		switch op := int(in >> opShift); {
+		case op == glua.OP_TAILCALL:
+			p.Code[i] = in&(1<<opShift-1) | uint32(glua.OP_CALL)<<opShift
+		case op == glua.OP_CLOSE && closesNothing && in>>shiftA&maskA == 0:
+			p.Code[i] = uint32(glua.OP_NOP) << opShift
+		}
 	}
 	for _, inner := range p.FunctionPrototypes {
 		if err := harden(src, inner); err != nil {
@@ -91,6 +117,13 @@ func harden(src sandbox.Source, p *glua.FunctionProto) error {
 		}
 	}
 	return nil
+}
+
+// takesFirst reports whether a function's first register holds no local of a
+// block, so that an instruction to close locals from there on, which comes with
+// each goto that has nothing to close, is wrong.
+func takesFirst(p *glua.FunctionProto) bool {
+	return p.NumParameters > 0 || p.IsVarArg != 0 || len(p.DbgLocals) > 0 && p.DbgLocals[0].Name == mend.Pad
 }
 
 // syntaxError words an error of the parser.

@@ -32,18 +32,30 @@ func (v *vm) failed(err error) outcome.Outcome {
 	if v.m.err != nil {
 		return v.fail(v.m.kind, place+v.limitText())
 	}
+	if panicked(err) {
+		return v.crashed(err)
+	}
 	if place == "" {
 		place = v.h.script().name + ": "
 	}
 	return v.fail(outcome.FailError, place+text)
 }
 
-// crashed is the outcome of a call in which the engine panicked.
+// panicked reports whether an error is a panic of the engine that its own
+// protection has caught. Its text is Go's.
+func panicked(err error) bool {
+	e, ok := errors.AsType[*glua.ApiError](err)
+	return ok && e.Type == glua.ApiErrorPanic
+}
+
+// crashed is the outcome of a call in which the engine panicked: nothing of the
+// state is sure any more.
 func (v *vm) crashed(r any) outcome.Outcome {
+	v.broken = true
 	if v.m.err != nil && v.m.kind != outcome.FailCrash {
 		return v.fail(v.m.kind, v.h.script().name+": "+v.limitText())
 	}
-	if e, ok := r.(*glua.ApiError); ok {
+	if e, ok := r.(*glua.ApiError); ok && e.Type != glua.ApiErrorPanic {
 		_, text := v.describe(e)
 		return v.fail(outcome.FailError, v.h.script().name+": "+text)
 	}
@@ -129,6 +141,9 @@ func (v *vm) loadError(p *program, err error) error {
 	out := &sandbox.LoadError{Source: p.name, Problem: text}
 	if name := callsNothing.FindStringSubmatch(text); name != nil {
 		out.Remedy = absent[name[1]].remedy
+	}
+	if panicked(err) && v.m.err == nil {
+		v.m.stop(outcome.FailCrash, errCrash)
 	}
 	if v.m.err != nil {
 		out.Problem = "the top level of the script was " + v.limitText()

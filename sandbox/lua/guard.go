@@ -9,7 +9,7 @@ import (
 // guards are the functions that stand for operators, in the order of
 // guardNames.
 func (v *vm) guards() []*glua.LFunction {
-	fns := []glua.LGFunction{v.concat, v.length, v.equal, v.less, v.lessEqual, v.greater, v.greaterEqual}
+	fns := []glua.LGFunction{v.concat, v.length, v.equal, v.less, v.lessEqual, v.greater, v.greaterEqual, v.joinLists}
 	out := make([]*glua.LFunction, len(fns))
 	for i, fn := range fns {
 		out[i] = v.l.NewFunction(fn)
@@ -211,4 +211,25 @@ func (v *vm) checkComparable(a, b glua.LValue) {
 		return
 	}
 	v.raise("attempt to compare a %s with a %s", v.typeName(a), v.typeName(b))
+}
+
+// joinLists makes one list of the parts of a long constructor:
+// join(t, n, t2, n2, ..., tLast).
+func (v *vm) joinLists(l *glua.LState) int {
+	t, at := v.argTable(), 0
+	for i := 2; i < l.GetTop(); i += 2 {
+		at += v.argInt(i)
+		part, ok := l.Get(i + 1).(*glua.LTable)
+		if !ok {
+			v.badArg(i+1, "table")
+		}
+		n := part.MaxN()
+		v.checkList(at + n)
+		v.use(int64(n), int64(n)*bytesPerElement)
+		for k := 1; k <= n; k++ {
+			t.RawSetInt(at+k, part.RawGetInt(k))
+		}
+	}
+	l.SetTop(1)
+	return 1
 }

@@ -136,7 +136,7 @@ func TestLongScripts(t *testing.T) {
 	for name, body := range map[string]string{
 		"many calls":       strings.Repeat("string.len(\"x\")\n", 5000),
 		"many comparisons": strings.Repeat("if e.x == 1 then e.y = 2 end\n", 5000),
-		"a long list":      "local t = {" + strings.Repeat("1, ", 50000) + "1}",
+		"a long list":      "local t = {" + strings.Repeat("1, ", 80000) + "2, string.byte('AB', 1, 2)} assert(#t == 80003 and t[25550] == 1 and t[25551] == 1 and t[80001] == 2 and t[80003] == 66)",
 		"a long join":      "local s = \"\"" + strings.Repeat(" .. \"x\"", 15000),
 		"many functions":   strings.Repeat("do local function f(a) return a + 1 end end\n", 5000),
 		"a long condition": "if e.x == 1" + strings.Repeat(" or e.x == 2", 150) + " then end",

@@ -8,6 +8,7 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 
 	"pipeline/sandbox"
+	"pipeline/sandbox/lua/internal/mend"
 )
 
 // maxDepth bounds the nesting of a script: the engine's compiler is recursive.
@@ -31,7 +32,7 @@ const (
 )
 
 // guardNames is the order in which a chunk takes its guards as arguments.
-var guardNames = []string{guardConcat, guardLen, guardEq, guardLt, guardLe, guardGt, guardGe}
+var guardNames = []string{guardConcat, guardLen, guardEq, guardLt, guardLe, guardGt, guardGe, mend.Join}
 
 // rewriter walks a script once. It refuses what is nested too deeply and
 // numbers that would lose digits, and it replaces

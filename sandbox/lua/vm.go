@@ -18,7 +18,11 @@ import (
 type vm struct {
 	h *handler
 	m *meter
-	l *glua.LState
+	// l is the stack of what is running: the state's own, or, within protected
+	// calls, one of stacks, of which depth are in use.
+	l      *glua.LState
+	stacks []*glua.LState
+	depth  int
 
 	fn      *glua.LFunction
 	withCtx bool
@@ -81,7 +85,7 @@ func newVM(h *handler, m *meter) *vm {
 
 // adopt gives a loaded state to another instance's meter.
 func (v *vm) adopt(m *meter) {
-	v.m = m
+	v.m, v.stacks = m, nil
 	v.l.SetContext(m)
 }
 
@@ -106,7 +110,6 @@ func (v *vm) call(d *sandbox.Delivery) (out outcome.Outcome) {
 		v.endLazy()
 		// Panics of the engine can pass through its own protection.
 		if r := recover(); r != nil {
-			v.broken = true
 			out = v.crashed(r)
 		}
 	}()

@@ -62,6 +62,16 @@ func instance(t *testing.T, e Engine, code string) sandbox.Instance {
 	return in
 }
 
+// quote is a text as JSON.
+func quote(text string) string {
+	v := value.NewString(text)
+	out, err := value.AppendJSON(nil, &v)
+	if err != nil {
+		panic(err)
+	}
+	return string(out)
+}
+
 // Show is an outcome on one line: the JSON of its replies, its name, or its
 // failure.
 func Show(out outcome.Outcome) string {
