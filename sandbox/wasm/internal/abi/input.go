@@ -1,0 +1,142 @@
+package abi
+
+import (
+	"encoding/base64"
+	"strconv"
+	"unicode/utf8"
+
+	"pipeline/engine/outcome"
+	"pipeline/engine/value"
+	"pipeline/sandbox"
+)
+
+// AppendEnvelope appends the JSON object that a module is given: the entry with
+// its headers, its counts and its body. What is not text stands in base64 under
+// a name of its own.
+func AppendEnvelope(dst []byte, d *sandbox.Delivery) ([]byte, error) {
+	dst = appendText(append(dst, '{'), "id", d.ID)
+	dst = appendText(append(dst, ','), "stream", d.Stream)
+	dst = appendText(append(dst, ','), "group", d.Group)
+	dst = appendText(append(dst, ','), "subscription", d.Subscription)
+	dst = appendText(append(dst, ','), "key", d.Key)
+	dst = append(dst, `,"headers":`...)
+	dst = AppendHeaders(dst, d.Headers, utf8.ValidString)
+	dst = appendBinaryHeaders(dst, d.Headers)
+	dst = appendInt(dst, "deliveries", d.Deliveries)
+	dst = appendInt(dst, "attempt", int64(d.Attempt))
+	dst = appendInt(dst, "max_attempts", int64(d.MaxAttempts))
+	dst = appendInt(dst, "idle_ms", d.Idle.Milliseconds())
+	dst = appendInt(dst, "now_ms", d.Now.UnixMilli())
+	dst = append(dst, ',')
+	switch d.Kind {
+	case sandbox.BodyText:
+		dst = appendText(dst, "body", d.Raw)
+	case sandbox.BodyBytes:
+		dst = appendBase64(dst, "body_base64", d.Raw)
+	default:
+		var err error
+		if dst, err = value.AppendJSON(append(dst, `"body":`...), d.Body); err != nil {
+			return nil, err
+		}
+	}
+	return append(dst, '}'), nil
+}
+
+// AppendRaw appends the body alone, as it stands on the wire; of an entry
+// whose fields are the body, which has no such bytes, as JSON.
+func AppendRaw(dst []byte, d *sandbox.Delivery) ([]byte, error) {
+	if d.Kind == sandbox.BodyValue && d.Raw == "" {
+		return value.AppendJSON(dst, d.Body)
+	}
+	return append(dst, d.Raw...), nil
+}
+
+// AppendHeaders appends the headers whose value passes as an object; of one
+// that repeats, the last counts.
+func AppendHeaders(dst []byte, headers []outcome.Header, pass func(string) bool) []byte {
+	dst = append(dst, '{')
+	first := true
+	for i, h := range headers {
+		if !pass(h.Value) || !utf8.ValidString(h.Name) || repeats(headers[i+1:], h.Name) {
+			continue
+		}
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+		dst = appendText(dst, h.Name, h.Value)
+	}
+	return append(dst, '}')
+}
+
+func appendBinaryHeaders(dst []byte, headers []outcome.Header) []byte {
+	first := true
+	for i, h := range headers {
+		if utf8.ValidString(h.Value) || !utf8.ValidString(h.Name) || repeats(headers[i+1:], h.Name) {
+			continue
+		}
+		if first {
+			dst = append(dst, `,"headers_base64":{`...)
+		} else {
+			dst = append(dst, ',')
+		}
+		first = false
+		dst = appendBase64(dst, h.Name, h.Value)
+	}
+	if !first {
+		dst = append(dst, '}')
+	}
+	return dst
+}
+
+func repeats(headers []outcome.Header, name string) bool {
+	for i := range headers {
+		if headers[i].Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// appendText appends a member whose value is a string, or, when that is not
+// text, its base64 under the name with "_base64".
+func appendText(dst []byte, name, s string) []byte {
+	v := value.NewString(s)
+	out, err := value.AppendJSON(appendName(dst, name), &v)
+	if err != nil {
+		return appendBase64(dst, name+"_base64", s)
+	}
+	return out
+}
+
+func appendBase64(dst []byte, name, s string) []byte {
+	dst = append(appendName(dst, name), '"')
+	dst = base64.StdEncoding.AppendEncode(dst, []byte(s))
+	return append(dst, '"')
+}
+
+func appendInt(dst []byte, name string, n int64) []byte {
+	return strconv.AppendInt(appendName(append(dst, ','), name), n, 10)
+}
+
+// appendName appends a member's name and the colon.
+func appendName(dst []byte, name string) []byte {
+	if v := value.NewString(name); !plainName(name) {
+		// A name that is not UTF-8 does not come here.
+		if out, err := value.AppendJSON(dst, &v); err == nil {
+			return append(out, ':')
+		}
+	}
+	return append(append(append(dst, '"'), name...), '"', ':')
+}
+
+// plainName reports whether a name needs no escapes, as all of ours and most
+// of headers.
+func plainName(name string) bool {
+	for i := range len(name) {
+		if c := name[i]; c != '_' && c != '-' && (c|0x20 < 'a' || c|0x20 > 'z') && (c < '0' || c > '9') {
+			return false
+		}
+	}
+	return true
+}
