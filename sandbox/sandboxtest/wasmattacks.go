@@ -75,9 +75,9 @@ func wasmRecursion() []Attack {
 		return funcs
 	}
 	chain := func(n int, locals string) []wat.Func {
-		funcs := make([]wat.Func, n)
-		for i := range funcs {
-			funcs[i] = wat.Func{Name: fmt.Sprintf("f%d", i), Sig: "->i64", Locals: locals, Code: fmt.Sprintf("call $f%d local.get 0 i64.add", i+1)}
+		var funcs []wat.Func
+		for i := range n {
+			funcs = append(funcs, wat.Func{Name: fmt.Sprintf("f%d", i), Sig: "->i64", Locals: locals, Code: fmt.Sprintf("call $f%d local.get 0 i64.add", i+1)})
 		}
 		return append(funcs, wat.Func{Name: fmt.Sprintf("f%d", n), Sig: "->i64", Code: "i64.const 1"})
 	}

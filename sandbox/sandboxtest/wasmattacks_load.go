@@ -2,6 +2,7 @@ package sandboxtest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"pipeline/sandbox/sandboxtest/wat"
@@ -20,8 +21,8 @@ func body(name string, raw []byte) Attack {
 	return bad(name, wat.Module{Funcs: []wat.Func{{Sig: "->", Raw: raw}}})
 }
 
-// count is a section that announces so many things and has none.
-func count(n uint32) []byte { return wat.U32(nil, n) }
+// fourBillion is a section that announces as many things and has none.
+var fourBillion = wat.U32(nil, 1<<32-1)
 
 // wasmFormat are modules that no compiler should see.
 func wasmFormat() []Attack {
@@ -38,10 +39,10 @@ func wasmFormat() []Attack {
 		loads("a script", []byte("function handle() return ack() end")),
 		loads("only the head", whole[:8]),
 		loads("cut short", whole[:len(whole)-5]),
-		loads("more than there is", append(whole[:len(whole):len(whole)], 11, 200, 1)),
+		loads("more than there is", append(slices.Clip(whole), 11, 200, 1)),
 		loads("another version", append([]byte("\x00asm\x02\x00\x00\x00"), whole[8:]...)),
 		loads("a component", append([]byte("\x00asm\x0d\x00\x01\x00"), whole[8:]...)),
-		loads("sections twice", append(whole[:len(whole):len(whole)], whole[8:]...)),
+		loads("sections twice", append(slices.Clip(whole), whole[8:]...)),
 		bad("start section", wat.Module{Start: "main", Funcs: []wat.Func{{Name: "main", Sig: "->", Code: "loop br 0 end"}}}),
 		body("4 billion locals", []byte{1, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x7e, 0x0b}),
 		body("4 billion locals in pieces", []byte{2, 0xff, 0xff, 0xff, 0xff, 0x07, 0x7e, 0xff, 0xff, 0xff, 0xff, 0x07, 0x7e, 0x0b}),
@@ -60,15 +61,15 @@ func wasmFormat() []Attack {
 		body("a function that is not there", []byte{0, 0x10, 99, 0x0b}),
 		body("the counter of the host", []byte{0, 0x42, 0, 0x24, 0, 0x0b}),
 		body("the function that refuels", []byte{0, 0x10, 4, 0x0b}),
-		section("4 billion types", wat.SectionType, count(1<<32-1)),
-		section("4 billion functions", wat.SectionFunction, count(1<<32-1)),
-		section("4 billion imports", wat.SectionImport, count(1<<32-1)),
-		section("4 billion globals", wat.SectionGlobal, count(1<<32-1)),
-		section("4 billion exports", wat.SectionExport, count(1<<32-1)),
-		section("4 billion segments of a table", wat.SectionElement, count(1<<32-1)),
-		section("4 billion segments of data", wat.SectionData, count(1<<32-1)),
-		section("4 billion tables", wat.SectionTable, count(1<<32-1)),
-		section("a table of 4 billion", wat.SectionTable, append([]byte{1, 0x70, 0}, wat.U32(nil, 1<<32-1)...)),
+		section("4 billion types", wat.SectionType, fourBillion),
+		section("4 billion functions", wat.SectionFunction, fourBillion),
+		section("4 billion imports", wat.SectionImport, fourBillion),
+		section("4 billion globals", wat.SectionGlobal, fourBillion),
+		section("4 billion exports", wat.SectionExport, fourBillion),
+		section("4 billion segments of a table", wat.SectionElement, fourBillion),
+		section("4 billion segments of data", wat.SectionData, fourBillion),
+		section("4 billion tables", wat.SectionTable, fourBillion),
+		section("a table of 4 billion", wat.SectionTable, append([]byte{1, 0x70, 0}, fourBillion...)),
 		section("a memory of 64 bits", wat.SectionMemory, []byte{1, 4, 1}),
 		section("a shared memory", wat.SectionMemory, []byte{1, 3, 1, 2}),
 		section("two memories", wat.SectionMemory, []byte{2, 0, 1, 0, 1}),
@@ -129,8 +130,8 @@ func wasmContract() []Attack {
 // bounds, some beyond them, which some took minutes and gigabytes before there
 // were any.
 func wasmCompiler() []Attack {
-	work := func(name, code string, m wat.Module) Attack {
-		return Attack{Name: "source: " + name, Code: wat.Handler("", code+" i64.const 0", m), Ends: []string{"ack", "load"}}
+	work := func(name string, m wat.Module) Attack {
+		return Attack{Name: "source: " + name, Code: wat.Handler("", "i64.const 0", m), Ends: []string{"ack", "load"}}
 	}
 	function := func(locals int, code string) wat.Module {
 		return wat.Module{Funcs: []wat.Func{{Sig: "->", Locals: strings.Repeat("i64 ", locals), Code: code}}}
@@ -163,22 +164,22 @@ func wasmCompiler() []Attack {
 		return wat.Module{Funcs: []wat.Func{{Sig: "->i64", Code: strings.Repeat("i64.const 1 ", n) + strings.Repeat("i64.add ", n-1)}}}
 	}
 	return []Attack{
-		work("many loops", "", function(70, loops(2000, sets(10, 70)))),
-		work("far too many loops", "", function(4990, loops(2500, sets(20, 4990)))),
-		work("deep loops with many locals", "", function(200, strings.Repeat("loop ", 990)+sets(1000, 200)+strings.Repeat("end ", 990))),
-		work("deep loops with far too many locals", "", function(4990, strings.Repeat("loop ", 900)+sets(20_000, 4990)+strings.Repeat("end ", 900))),
-		work("many ifs", "", function(990, strings.Repeat("i32.const 0 if "+sets(4, 990)+"end ", 5400))),
-		work("far too many ifs", "", function(4990, strings.Repeat("i32.const 0 if "+sets(1, 4990)+"end ", 20_000))),
-		work("a jump table", "", function(0, table(1, 9_999))),
-		work("many small jump tables", "", function(0, table(1_300, 10))),
-		work("far too many jump tables", "", function(0, table(50, 9_999))),
-		work("far too many small jump tables", "", function(0, table(10_000, 10))),
-		work("many functions", "", wat.Module{Funcs: small(19_000)}),
-		work("many calls and globals", "", globals(900, 550)),
-		work("far too many calls and globals", "", globals(900, 4_500)),
-		work("a long expression", "", sum(49_000)),
-		work("a very long expression", "", sum(100_000)),
-		work("a row of bulk instructions", "", function(0, strings.Repeat("i32.const 0 i32.const 0 i32.const 0 memory.copy ", 256))),
-		work("names without end", "", wat.Module{Replace: map[byte][]byte{wat.SectionCustom: append(wat.Text(nil, "name"), 1, 0xff, 0xff, 0xff, 0xff, 0x0f, 0xff)}}),
+		work("many loops", function(70, loops(2000, sets(10, 70)))),
+		work("far too many loops", function(4990, loops(2500, sets(20, 4990)))),
+		work("deep loops with many locals", function(200, strings.Repeat("loop ", 990)+sets(1000, 200)+strings.Repeat("end ", 990))),
+		work("deep loops with far too many locals", function(4990, strings.Repeat("loop ", 900)+sets(20_000, 4990)+strings.Repeat("end ", 900))),
+		work("many ifs", function(990, strings.Repeat("i32.const 0 if "+sets(4, 990)+"end ", 5400))),
+		work("far too many ifs", function(4990, strings.Repeat("i32.const 0 if "+sets(1, 4990)+"end ", 20_000))),
+		work("a jump table", function(0, table(1, 9_999))),
+		work("many small jump tables", function(0, table(1_300, 10))),
+		work("far too many jump tables", function(0, table(50, 9_999))),
+		work("far too many small jump tables", function(0, table(10_000, 10))),
+		work("many functions", wat.Module{Funcs: small(19_000)}),
+		work("many calls and globals", globals(900, 550)),
+		work("far too many calls and globals", globals(900, 4_500)),
+		work("a long expression", sum(49_000)),
+		work("a very long expression", sum(100_000)),
+		work("a row of bulk instructions", function(0, strings.Repeat("i32.const 0 i32.const 0 i32.const 0 memory.copy ", 256))),
+		work("names without end", wat.Module{Replace: map[byte][]byte{wat.SectionCustom: append(wat.Text(nil, "name"), 1, 0xff, 0xff, 0xff, 0xff, 0x0f, 0xff)}}),
 	}
 }

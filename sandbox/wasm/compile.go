@@ -94,11 +94,11 @@ func (h *handler) compile(dir string, code []byte) (err error) {
 	// not pass.
 	defer func() {
 		if v := recover(); v != nil {
-			err = h.loadError(&module.Problem{Text: "the module cannot be compiled"})
+			err = h.loadError(&module.RefusedError{Text: "the module cannot be compiled"})
 		}
 	}()
 	if h.compiled, err = h.runtime.CompileModule(ctx, code); err != nil {
-		return h.loadError(&module.Problem{Text: "the module is not valid: " + shown(err.Error()), Remedy: "build it again"})
+		return h.loadError(&module.RefusedError{Text: "the module is not valid: " + shown(err.Error()), Remedy: "build it again"})
 	}
 	return nil
 }
@@ -117,7 +117,7 @@ func (h *handler) start() error {
 // loadError gives a problem of the module the name of its file.
 func (h *handler) loadError(err error) error {
 	out := &sandbox.LoadError{Source: h.spec.Source.Name, Problem: err.Error()}
-	if p, ok := errors.AsType[*module.Problem](err); ok {
+	if p, ok := errors.AsType[*module.RefusedError](err); ok {
 		out.Problem, out.Remedy = p.Text, p.Remedy
 	}
 	return out

@@ -80,29 +80,8 @@ func (in *instance) instantiate(ctx context.Context) (g *guest, err error) {
 // close frees the guest and its memory.
 func (g *guest) close() { _ = g.module.Close(context.Background()) }
 
-// call writes the input into the buffer and calls the handler's function.
-func (g *guest) call(ctx context.Context, input string) (uint64, error) {
-	if err := g.room(ctx, len(input)); err != nil {
-		return 0, err
-	}
-	if !g.memory.WriteString(g.place, input) {
-		return 0, g.badBuffer(len(input))
-	}
-	return g.handler(ctx, len(input))
-}
-
-// callBytes is call for bytes.
-func callBytes(g *guest, ctx context.Context, input []byte) (uint64, error) {
-	if err := g.room(ctx, len(input)); err != nil {
-		return 0, err
-	}
-	if !g.memory.Write(g.place, input) {
-		return 0, g.badBuffer(len(input))
-	}
-	return g.handler(ctx, len(input))
-}
-
-func (g *guest) handler(ctx context.Context, length int) (uint64, error) {
+// call calls the handler's function with the input in the buffer.
+func (g *guest) call(ctx context.Context, length int) (uint64, error) {
 	g.stack[0], g.stack[1] = uint64(g.place), uint64(length)
 	if err := g.handle.CallWithStack(ctx, g.stack[:]); err != nil {
 		return 0, err
@@ -110,11 +89,11 @@ func (g *guest) handler(ctx context.Context, length int) (uint64, error) {
 	return g.stack[0], nil
 }
 
-// room sees to it that the buffer holds an input of that length.
+// fits reports whether the buffer holds an input of that length.
+func (g *guest) fits(length int) bool { return g.size > 0 && length <= int(g.size) }
+
+// room gets a buffer that holds an input of that length.
 func (g *guest) room(ctx context.Context, length int) error {
-	if g.size > 0 && length <= int(g.size) {
-		return nil
-	}
 	if length > math.MaxInt32 {
 		return g.badBuffer(length)
 	}

@@ -113,7 +113,13 @@ func (in *instance) begin(ctx context.Context, d *sandbox.Delivery, fuel int64, 
 // enter gives the module its input and calls it.
 func (in *instance) enter(g *guest, d *sandbox.Delivery) (uint64, error) {
 	if in.h.spec.RawInput && d.Raw != "" {
-		return g.call(&in.host, d.Raw)
+		if err := in.room(g, len(d.Raw)); err != nil {
+			return 0, err
+		}
+		if !g.memory.WriteString(g.place, d.Raw) {
+			return 0, g.badBuffer(len(d.Raw))
+		}
+		return g.call(&in.host, len(d.Raw))
 	}
 	encode := abi.AppendEnvelope
 	if in.h.spec.RawInput {
@@ -124,7 +130,27 @@ func (in *instance) enter(g *guest, d *sandbox.Delivery) (uint64, error) {
 		return 0, &resultError{"the body cannot be given to the module: " + err.Error()}
 	}
 	in.buf = text
-	return callBytes(g, &in.host, text)
+	if err := in.room(g, len(text)); err != nil {
+		return 0, err
+	}
+	if !g.memory.Write(g.place, text) {
+		return 0, g.badBuffer(len(text))
+	}
+	return g.call(&in.host, len(text))
+}
+
+// room sees to it that the guest has a buffer for an input of that length. The
+// fuel for asking is not counted: it depends on the entries before, and what
+// an entry uses must not.
+func (in *instance) room(g *guest, length int) error {
+	if g.fits(length) {
+		return nil
+	}
+	if err := g.room(&in.host, length); err != nil {
+		return err
+	}
+	g.fuel.Set(uint64(in.meter.restart()))
+	return nil
 }
 
 // Close implements sandbox.Instance.

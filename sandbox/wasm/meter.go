@@ -38,8 +38,14 @@ func (stopped) Error() string { return "stopped" }
 
 // begin starts a call and returns the first slice of fuel.
 func (m *meter) begin(ctx context.Context) int64 {
-	m.ctx, m.used, m.looked, m.deadline = ctx, 0, 0, time.Time{}
+	m.ctx, m.deadline = ctx, time.Time{}
 	m.kind, m.message = "", ""
+	return m.restart()
+}
+
+// restart counts from zero again, within the same time.
+func (m *meter) restart() int64 {
+	m.used, m.looked = 0, 0
 	m.given = min(slice, m.maxFuel)
 	return m.given
 }

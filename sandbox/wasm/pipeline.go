@@ -1,6 +1,7 @@
 package wasm
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -133,9 +134,9 @@ func (in *instance) meta(name string) (string, bool) {
 		return strconv.FormatInt(d.Now.UnixMilli(), 10), true
 	}
 	if header, ok := strings.CutPrefix(name, headerPrefix); ok {
-		for i := len(d.Headers) - 1; i >= 0; i-- {
-			if d.Headers[i].Name == header {
-				return d.Headers[i].Value, true
+		for _, h := range slices.Backward(d.Headers) {
+			if h.Name == header {
+				return h.Value, true
 			}
 		}
 	}

@@ -4,6 +4,7 @@ package wat
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -68,9 +69,7 @@ func (m *Module) Bytes() []byte {
 		sections[SectionStart] = U32(nil, w.function("$"+m.Start))
 	}
 	sections[SectionType] = w.types()
-	for id, body := range m.Replace {
-		sections[id] = body
-	}
+	maps.Copy(sections, m.Replace)
 	out := []byte("\x00asm\x01\x00\x00\x00")
 	for _, id := range []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 10, 11, 0, 13} {
 		if body, ok := sections[id]; ok && body != nil {

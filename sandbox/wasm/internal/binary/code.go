@@ -36,7 +36,7 @@ type checker struct {
 }
 
 // refuse words a problem of the function.
-func (c *checker) refuse(remedy, format string, args ...any) *Problem {
+func (c *checker) refuse(remedy, format string, args ...any) *RefusedError {
 	p := refuse(remedy, format, args...)
 	p.Text = "function " + c.m.FunctionName(c.function) + " " + p.Text
 	p.placed = true
@@ -46,7 +46,7 @@ func (c *checker) refuse(remedy, format string, args ...any) *Problem {
 // place adds the function to a problem that does not name it yet.
 func (c *checker) place() {
 	if p := c.r.bad; p != nil && !p.placed {
-		c.r.bad = &Problem{Text: "function " + c.m.FunctionName(c.function) + ": " + p.Text, Remedy: p.Remedy, placed: true}
+		c.r.bad = &RefusedError{Text: "function " + c.m.FunctionName(c.function) + ": " + p.Text, Remedy: p.Remedy, placed: true}
 	}
 }
 

@@ -12,8 +12,8 @@ package binary
 
 import "fmt"
 
-// Problem says why a module is refused.
-type Problem struct {
+// RefusedError says why a module is refused.
+type RefusedError struct {
 	// Text says what is wrong and where; Remedy, when not empty, what to change.
 	Text, Remedy string
 	// placed: Text says in which function.
@@ -21,7 +21,7 @@ type Problem struct {
 }
 
 // Error is both on one line.
-func (p *Problem) Error() string {
+func (p *RefusedError) Error() string {
 	if p.Remedy == "" {
 		return p.Text
 	}
@@ -112,6 +112,6 @@ const (
 	SectionDataCount
 )
 
-func refuse(remedy, format string, args ...any) *Problem {
-	return &Problem{Text: fmt.Sprintf(format, args...), Remedy: remedy}
+func refuse(remedy, format string, args ...any) *RefusedError {
+	return &RefusedError{Text: fmt.Sprintf(format, args...), Remedy: remedy}
 }

@@ -2,7 +2,7 @@ package binary
 
 // Parse reads a module and holds it against the bounds. The module keeps
 // parts of code. It takes time in proportion to its length. A problem is a
-// *Problem.
+// *RefusedError.
 func Parse(code []byte) (*Module, error) {
 	if len(code) > MaxModule {
 		return nil, refuse("build it without debug information, optimised for size", "the module is %d bytes long; a handler's module may have %d", len(code), MaxModule)

@@ -10,7 +10,7 @@ type reader struct {
 	i int
 	// base is where b stands in the module, for messages.
 	base int
-	bad  *Problem
+	bad  *RefusedError
 }
 
 func (r *reader) ok() bool { return r.bad == nil }
@@ -18,7 +18,7 @@ func (r *reader) ok() bool { return r.bad == nil }
 func (r *reader) more() bool { return r.bad == nil && r.i < len(r.b) }
 
 // fail keeps the first problem.
-func (r *reader) fail(p *Problem) {
+func (r *reader) fail(p *RefusedError) {
 	if r.bad == nil {
 		r.bad = p
 	}

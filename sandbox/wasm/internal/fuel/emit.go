@@ -293,42 +293,59 @@ func (f *function) instruction(in *binary.Instruction) {
 		f.with(in.Op, f.label(in.Index))
 		return
 	case binary.OpBrTable:
-		f.out = binary.AppendU32(append(f.out, in.Op), uint32(len(in.Targets))-1)
-		for _, t := range in.Targets {
-			f.out = binary.AppendU32(f.out, f.label(t))
-		}
+		f.table(in)
 		return
 	case binary.OpReturn:
 		if f.wrapped() {
 			f.with(binary.OpBr, f.label(uint32(len(f.labels))-1))
 			return
 		}
+	default:
+		if f.call(in) {
+			return
+		}
+	}
+	f.op(f.b.Code[in.Start:in.End]...)
+}
+
+// table writes a br_table.
+func (f *function) table(in *binary.Instruction) {
+	f.out = binary.AppendU32(append(f.out, in.Op), uint32(len(in.Targets))-1)
+	for _, t := range in.Targets {
+		f.out = binary.AppendU32(f.out, f.label(t))
+	}
+}
+
+// call writes what names functions or becomes a call. It reports whether the
+// instruction is written.
+func (f *function) call(in *binary.Instruction) bool {
+	switch in.Op {
 	case binary.OpRefFunc:
 		f.with(in.Op, f.w.function(in.Index))
-		return
+		return true
 	case binary.OpCall:
 		if in.Index < f.w.host { // the host does not see the counter
 			f.with(in.Op, in.Index)
-			return
+			return true
 		}
 		f.save()
 		f.with(in.Op, f.w.function(in.Index))
 		f.load()
-		return
+		return true
 	case binary.OpCallIndirect:
 		f.save()
 		f.op(f.b.Code[in.Start:in.End]...)
 		f.load()
-		return
+		return true
 	case binary.OpMemoryGrow:
 		f.with(binary.OpCall, f.w.host+grow)
-		return
+		return true
 	case binary.OpMore:
 		if in.Bulk() {
 			f.bulk(in)
 		}
 	}
-	f.op(f.b.Code[in.Start:in.End]...)
+	return false
 }
 
 // bulk takes the fuel for as many bytes or elements as the operand on top of
