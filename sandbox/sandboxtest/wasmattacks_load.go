@@ -10,14 +10,14 @@ import (
 
 // loads is an attack that must be refused when the module is loaded.
 func loads(name string, code []byte) Attack {
-	return Attack{Name: "source: " + name, Code: code, Ends: refused}
+	return Attack{Name: "source: " + name, Code: code, Ends: refused, Loads: true}
 }
 
 // bad is a handler whose sections are replaced.
 func bad(name string, m wat.Module) Attack { return loads(name, wat.Handler("", "i64.const 0", m)) }
 
-// body is a handler with one more function of these bytes.
-func body(name string, raw []byte) Attack {
+// bodied is a handler with one more function of these bytes.
+func bodied(name string, raw []byte) Attack {
 	return bad(name, wat.Module{Funcs: []wat.Func{{Sig: "->", Raw: raw}}})
 }
 
@@ -44,23 +44,23 @@ func wasmFormat() []Attack {
 		loads("a component", append([]byte("\x00asm\x0d\x00\x01\x00"), whole[8:]...)),
 		loads("sections twice", append(slices.Clip(whole), whole[8:]...)),
 		bad("start section", wat.Module{Start: "main", Funcs: []wat.Func{{Name: "main", Sig: "->", Code: "loop br 0 end"}}}),
-		body("4 billion locals", []byte{1, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x7e, 0x0b}),
-		body("4 billion locals in pieces", []byte{2, 0xff, 0xff, 0xff, 0xff, 0x07, 0x7e, 0xff, 0xff, 0xff, 0xff, 0x07, 0x7e, 0x0b}),
-		body("4 billion declarations", []byte{0xff, 0xff, 0xff, 0xff, 0x0f, 0x0b}),
-		body("jump table of a million", targets(1_000_000)),
-		body("jump table of 4 billion", []byte{0, 0x41, 0, 0x0e, 0xff, 0xff, 0xff, 0xff, 0x0f, 0, 0x0b}),
-		body("a body of a mebibyte", append(append([]byte{0}, []byte(strings.Repeat("\x01", 1<<20))...), 0x0b)),
-		body("blocks 100,000 deep", append([]byte{0}, []byte(strings.Repeat("\x02\x40", 100_000)+strings.Repeat("\x0b", 100_001))...)),
-		body("a body without an end", []byte{0, 0x01}),
-		body("a body after its end", []byte{0, 0x0b, 0x0b}),
-		body("an unknown instruction", []byte{0, 0x06, 0x0b}),
-		body("a number without an end", []byte{0, 0x41, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x0b}),
-		body("a type that does not fit", []byte{0, 0x41, 0, 0x0b}),
-		body("an empty stack", []byte{0, 0x1a, 0x0b}),
-		body("a label that is not there", []byte{0, 0x0c, 9, 0x0b}),
-		body("a function that is not there", []byte{0, 0x10, 99, 0x0b}),
-		body("the counter of the host", []byte{0, 0x42, 0, 0x24, 0, 0x0b}),
-		body("the function that refuels", []byte{0, 0x10, 4, 0x0b}),
+		bodied("4 billion locals", []byte{1, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x7e, 0x0b}),
+		bodied("4 billion locals in pieces", []byte{2, 0xff, 0xff, 0xff, 0xff, 0x07, 0x7e, 0xff, 0xff, 0xff, 0xff, 0x07, 0x7e, 0x0b}),
+		bodied("4 billion declarations", []byte{0xff, 0xff, 0xff, 0xff, 0x0f, 0x0b}),
+		bodied("jump table of a million", targets(1_000_000)),
+		bodied("jump table of 4 billion", []byte{0, 0x41, 0, 0x0e, 0xff, 0xff, 0xff, 0xff, 0x0f, 0, 0x0b}),
+		bodied("a body of a mebibyte", append(append([]byte{0}, []byte(strings.Repeat("\x01", 1<<20))...), 0x0b)),
+		bodied("blocks 100,000 deep", append([]byte{0}, []byte(strings.Repeat("\x02\x40", 100_000)+strings.Repeat("\x0b", 100_001))...)),
+		bodied("a body without an end", []byte{0, 0x01}),
+		bodied("a body after its end", []byte{0, 0x0b, 0x0b}),
+		bodied("an unknown instruction", []byte{0, 0x06, 0x0b}),
+		bodied("a number without an end", []byte{0, 0x41, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x0b}),
+		bodied("a type that does not fit", []byte{0, 0x41, 0, 0x0b}),
+		bodied("an empty stack", []byte{0, 0x1a, 0x0b}),
+		bodied("a label that is not there", []byte{0, 0x0c, 9, 0x0b}),
+		bodied("a function that is not there", []byte{0, 0x10, 99, 0x0b}),
+		bodied("the counter of the host", []byte{0, 0x42, 0, 0x24, 0, 0x0b}),
+		bodied("the function that refuels", []byte{0, 0x10, 4, 0x0b}),
 		section("4 billion types", wat.SectionType, fourBillion),
 		section("4 billion functions", wat.SectionFunction, fourBillion),
 		section("4 billion imports", wat.SectionImport, fourBillion),
@@ -131,7 +131,7 @@ func wasmContract() []Attack {
 // were any.
 func wasmCompiler() []Attack {
 	work := func(name string, m wat.Module) Attack {
-		return Attack{Name: "source: " + name, Code: wat.Handler("", "i64.const 0", m), Ends: []string{"ack", "load"}}
+		return Attack{Name: "source: " + name, Code: wat.Handler("", "i64.const 0", m), Ends: []string{"ack", "load"}, Loads: true}
 	}
 	function := func(locals int, code string) wat.Module {
 		return wat.Module{Funcs: []wat.Func{{Sig: "->", Locals: strings.Repeat("i64 ", locals), Code: code}}}
