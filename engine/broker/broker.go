@@ -85,7 +85,8 @@ type Broker interface {
 	// AcquireSlot takes the lowest free slot of a base name for TTL, by a token
 	// that is new at each start.
 	AcquireSlot(ctx context.Context, r SlotRequest) (slot int, err error)
-	// RenewSlot extends the lease for r.TTL if the token still holds the slot, and
+	// RenewSlot extends the lease for r.TTL if the token still holds the slot, takes
+	// the slot back if the lease ran out and nobody else has taken it, and
 	// announces to the group, whoever holds it, that the token is alive, with
 	// which MinIdle it claims and what it Follows. The announcement outlives the
 	// call by the longer of TTL and Follows.
@@ -437,7 +438,8 @@ type SlotRequest struct {
 
 // SlotLease is what a renewal of a slot finds.
 type SlotLease struct {
-	// Held: the token still holds the slot.
+	// Held: nobody else holds the slot. The token does, unless the server's memory
+	// is too full to take it back; nobody else can take it then either.
 	Held bool
 	// Least is the smallest MinIdle that anyone alive in the group announced, the
 	// one who asks included; 0 when nobody claims.

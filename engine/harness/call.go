@@ -96,6 +96,17 @@ func (h *Harness) Calls(subscription string) []Call {
 	return calls
 }
 
+// LastCall is the last call about an entry in a subscription, the zero Call where
+// there was none.
+func (h *Harness) LastCall(subscription string, id broker.ID) Call {
+	for _, c := range slices.Backward(h.calls[subscription]) {
+		if c.ID == id {
+			return *c
+		}
+	}
+	return Call{}
+}
+
 // called opens a call.
 func (w *Worker) called(id broker.ID, d *sandbox.Delivery) *Call {
 	c := &Call{

@@ -37,7 +37,7 @@ func TestTheSameInputsGiveTheSameStateInEveryRun(t *testing.T) {
 	first := scenario(t)
 	for _, part := range []string{
 		"worker1 crashed", "worker2 alive", "worker3 alive", ": crashed", ": retry", ": failed", ": invalid",
-		"dead-lettered", "reply results", "reply final", "redis.lost", "redis.back", "slot.lost", "entry.taken_over",
+		"dead-lettered", "reply results", "reply final", "redis.lost", "redis.back", "entry.handed_back",
 	} {
 		if !strings.Contains(first, part) {
 			t.Fatalf("the scenario lacks %q:\n%s", part, first)

@@ -25,10 +25,12 @@ type journal struct {
 	// what came in the wrong order.
 	last       map[string]*[accounts]int
 	violations []string
-	// handedBack is how many entries were handed back without being started. Where
-	// XAUTOCLAIM brings them they look like new ones, behind later ones.
+	// handedBack is how many entries were handed back without being started.
 	handedBack int
 }
+
+// takesOver is the subscription before Redis 8.4 that runs nothing new.
+const takesOver = "recover_payment"
 
 // line is what is read of a line of the log.
 type line struct {
@@ -71,7 +73,9 @@ func (j *journal) take(text []byte) {
 		return
 	}
 	j.posted++
-	if l.Attrs.Deliveries != "0" || l.Attrs.Idle != "0" {
+	// A claim or a hand-back may bring a payment when later ones have run already:
+	// it was delivered before, or has been idle. New ones are read in order.
+	if l.Attrs.Deliveries != "0" || l.Attrs.Idle != "0" || l.Subscription == takesOver {
 		j.redelivered++
 		return
 	}

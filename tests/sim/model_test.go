@@ -60,9 +60,10 @@ type model struct {
 	open map[place]*harness.Worker
 	// acknowledged is who acknowledged an entry last.
 	acknowledged map[place]string
-	// busy is what each lane runs, last the last new entry that it was given.
+	// busy is what each lane runs.
 	busy map[lane]int
-	last map[lane]broker.ID
+	// order is in which order entries came to consumers, were started and settled.
+	order ordering
 	// unanswered is when a consumer first asked for the settlement that it sends
 	// again and again.
 	unanswered map[broker.Owner]time.Time
@@ -70,9 +71,8 @@ type model struct {
 	// an entry ran last.
 	waiting map[lane]map[broker.ID]bool
 	lanes   map[place]lane
-	// delivered counts the deliveries of entries that arrived, events those looked at.
-	delivered map[place]int
-	events    int
+	// events is how many were looked at.
+	events int
 	// earliest is when an entry that waits may run again.
 	earliest map[place]time.Time
 }
@@ -80,11 +80,12 @@ type model struct {
 func (m *model) init(s *sim) {
 	m.sim = s
 	m.acknowledged = map[place]string{}
-	m.open, m.busy, m.last = map[place]*harness.Worker{}, map[lane]int{}, map[lane]broker.ID{}
+	m.open, m.busy = map[place]*harness.Worker{}, map[lane]int{}
+	m.order.init(s.Now)
 	m.waiting, m.lanes = map[lane]map[broker.ID]bool{}, map[place]lane{}
 	m.unanswered = map[broker.Owner]time.Time{}
 	m.known = map[broker.ID]known{}
-	m.delivered, m.earliest = map[place]int{}, map[place]time.Time{}
+	m.earliest = map[place]time.Time{}
 }
 
 // wrong notes a problem.
@@ -237,9 +238,8 @@ func (m *model) excused(worker string, at time.Time) bool {
 func (s *sim) running(ctx context.Context, d *sandbox.Delivery, k place) (done func()) {
 	m, w := &s.model, harness.WorkerOf(ctx)
 	id, _ := broker.ParseID(d.ID)
-	// One that stood still runs what it has, until it finds that it was taken over;
-	// one that lost its name gives up, at the end of its drain, what it cannot settle.
-	if other, ok := m.open[k]; ok && (other != w || m.lanes[k].consumer == w.Consumer(d.Subscription)) && m.epoch == 0 && other.Alive() && !m.excused(other.Name(), s.Now()) && !m.excused(w.Name(), s.Now()) {
+	// One that stood still runs what it has, until it finds that it was taken over.
+	if other, ok := m.open[k]; ok && m.epoch == 0 && other.Alive() && !m.excused(other.Name(), s.Now()) && !m.excused(w.Name(), s.Now()) {
 		m.wrong("entry %v of %s runs at %s while %s holds it", id, d.Group, w.Name(), other.Name())
 	}
 	if at := m.earliest[k]; s.Now().Before(at) && m.epoch == 0 && !m.excused(w.Name(), s.Now()) {
@@ -252,11 +252,8 @@ func (s *sim) running(ctx context.Context, d *sandbox.Delivery, k place) (done f
 	}
 	m.busy[l] = k.n
 	m.held(l, k, id)
-	if d.Deliveries == 0 && m.delivered[k] == 1 && id == m.entries[k.n].id && m.epoch == 0 {
-		if last := m.last[l]; !last.Less(id) {
-			m.wrong("order: entry %v of key %s runs after %v at %s", id, d.Key, last, l.consumer)
-		}
-		m.last[l] = id
+	if problem := m.order.starts(l, d, id, s.LastCall(d.Subscription, id).Time); problem != "" {
+		m.wrong("%s: entry %v of key %s at %s", problem, id, d.Key, l.consumer)
 	}
 	return func() {
 		if m.busy[l] == k.n {
@@ -265,13 +262,6 @@ func (s *sim) running(ctx context.Context, d *sandbox.Delivery, k place) (done f
 		if ctx.Err() != nil && m.open[k] == w {
 			delete(m.open, k)
 		}
-	}
-}
-
-// arrived is told of what a read, a claim or a sweep brought.
-func (m *model) arrived(group string, ds []broker.Delivery) {
-	for _, d := range ds {
-		m.delivered[place{group, m.number(d.ID)}]++
 	}
 }
 
@@ -295,6 +285,7 @@ func (m *model) settled(worker string, s *broker.Settlement, res *broker.SettleR
 		}
 		return k
 	}
+	m.order.written(s, res)
 	for _, id := range s.Acks {
 		m.acknowledged[over(id)] = worker
 	}

@@ -77,24 +77,26 @@ func (w wire) RestoreGroup(ctx context.Context, stream, group string) (at broker
 
 func (w wire) Read(ctx context.Context, r broker.ReadRequest) ([]broker.Delivery, error) {
 	ds, err := pass(w, "read", func() ([]broker.Delivery, error) { return w.Broker.Read(ctx, r) })
-	w.sim.model.arrived(r.Group, ds)
+	w.sim.model.order.came(r.Owner, ds)
 	return ds, err
 }
 
 func (w wire) AutoClaim(ctx context.Context, r broker.AutoClaimRequest) (broker.AutoClaimed, error) {
 	page, err := pass(w, "autoclaim", func() (broker.AutoClaimed, error) { return w.Broker.AutoClaim(ctx, r) })
-	w.sim.model.arrived(r.Group, page.Deliveries)
+	w.sim.model.order.came(r.Owner, page.Deliveries)
 	return page, err
 }
 
 func (w wire) TakeOver(ctx context.Context, o broker.Owner, from string, ids []broker.ID) (broker.TakenOver, error) {
 	taken, err := pass(w, "takeover", func() (broker.TakenOver, error) { return w.Broker.TakeOver(ctx, o, from, ids) })
-	w.sim.model.arrived(o.Group, taken.Deliveries)
+	w.sim.model.order.came(o, taken.Deliveries)
 	return taken, err
 }
 
 func (w wire) Admit(ctx context.Context, r broker.AdmitRequest) ([]broker.Admission, error) {
-	return pass(w, "admit", func() ([]broker.Admission, error) { return w.Broker.Admit(ctx, r) })
+	admissions, err := pass(w, "admit", func() ([]broker.Admission, error) { return w.Broker.Admit(ctx, r) })
+	w.sim.model.order.asked(r.Owner)
+	return admissions, err
 }
 
 func (w wire) Begin(ctx context.Context, o broker.Owner, ids []broker.ID) ([]broker.Holding, error) {
@@ -112,6 +114,7 @@ func (w wire) Release(ctx context.Context, o broker.Owner, ids []broker.ID) erro
 func (w wire) Settle(ctx context.Context, s *broker.Settlement) (broker.SettleResult, error) {
 	asked := w.sim.model.asks(s.Owner)
 	res, err := pass(w, "settle", func() (broker.SettleResult, error) { return w.Broker.Settle(ctx, s) })
+	w.sim.model.order.asked(s.Owner)
 	if err == nil {
 		w.sim.model.settled(w.worker, s, &res, asked)
 	}

@@ -53,9 +53,9 @@ type act struct {
 type plan struct {
 	shape shape
 	acts  []act
-	// passes: the pipeline does not hold keys, though its shape says so. It is the
-	// one mutant that no broker can play.
-	passes bool
+	// Mutants that no server can play: with passes the pipeline does not hold keys,
+	// though its shape says so, with late its readers are latecomers.
+	passes, late bool
 }
 
 // String is the plan as a failure prints it.

@@ -55,7 +55,11 @@ func play(version string, p *plan, mutate func(broker.Broker) broker.Broker) (pr
 			if mutate != nil {
 				b = mutate(b)
 			}
-			return wire{Broker: b, sim: s, worker: worker}
+			w := wire{Broker: b, sim: s, worker: worker}
+			if p.late {
+				return &latecomer{Broker: w, kept: map[broker.Owner][]broker.Delivery{}}
+			}
+			return w
 		},
 	})
 	if err != nil {

@@ -197,7 +197,7 @@ func (m *comparison) remove(rt *rapid.T) {
 // slot acquires, renews or gives up a lease, or has it expire.
 func (m *comparison) slot(rt *rapid.T) {
 	what := rapid.SampledFrom([]string{"acquire", "renew", "release", "expire"}).Draw(rt, "what")
-	group, n := rapid.SampledFrom(groups).Draw(rt, "group"), rapid.IntRange(-1, 3).Draw(rt, "slot")
+	group, n := rapid.SampledFrom(groups).Draw(rt, "group"), rapid.IntRange(0, 3).Draw(rt, "slot")
 	token, base := rapid.SampledFrom([]string{"t0", "t1", "t2", "t", ""}).Draw(rt, "token"), rapid.SampledFrom([]string{"post-host", "post"}).Draw(rt, "base")
 	claims, follows := anyPeriod.Draw(rt, "min_idle"), anyPeriod.Draw(rt, "follows")
 	m.both(rt, fmt.Sprintf("%s slot %d of %s/%s with %q, %v, %v", what, n, group, base, token, claims, follows), func(s *side) string {

@@ -75,13 +75,13 @@ var slotCases = []testCase{
 		k.holds(k.slotRequest("t0"), 0, true)
 		k.holds(k.slotRequest("t"), 0, false)
 		k.holds(k.slotRequest("t00"), 0, false)
-		k.holds(k.slotRequest("t0"), 1, false)
 	}},
 	{"is released only with its token", nil, func(k *kit) {
 		k.acquire(k.slotRequest("t0"), 0)
 		k.ok(k.Broker.ReleaseSlot(k.Context(), k.slotRequest("t1"), 0))
 		k.holds(k.slotRequest("t0"), 0, true)
 		k.ok(k.Broker.ReleaseSlot(k.Context(), k.slotRequest("t0"), 0))
+		k.acquire(k.slotRequest("t1"), 0)
 		k.holds(k.slotRequest("t0"), 0, false)
 	}},
 	{"is free when its lease has ended", nil, func(k *kit) {
@@ -90,10 +90,26 @@ var slotCases = []testCase{
 		k.acquire(short, 0)
 		k.acquire(k.slotRequest("t1"), 1)
 		k.Advance(300 * time.Millisecond)
-		k.holds(short, 0, false)
 		k.acquire(k.slotRequest("t2"), 0)
 		k.holds(short, 0, false)
 		k.holds(k.slotRequest("t2"), 0, true)
+	}},
+	{"is taken back by who let its lease end, while nobody else has it", nil, func(k *kit) {
+		short := k.slotRequest("t0")
+		short.TTL = 200 * time.Millisecond
+		k.acquire(short, 0)
+		k.Advance(300 * time.Millisecond)
+		long := short
+		long.TTL = time.Minute
+		k.holds(long, 0, true)
+		k.acquire(k.slotRequest("t1"), 1)
+		k.holds(k.slotRequest("t2"), 0, false)
+	}},
+	{"is taken back after the server has lost it", nil, func(k *kit) {
+		k.holds(k.slotRequest("t3"), 3, true)
+		k.acquire(k.slotRequest("t0"), 0)
+		k.holds(k.slotRequest("t0"), 3, false)
+		k.acquire(k.slotRequest("t3"), 3)
 	}},
 	{"is kept by renewing", nil, func(k *kit) {
 		short := k.slotRequest("t0")
@@ -146,7 +162,9 @@ var slotCases = []testCase{
 	{"tells it though the slot is lost, of the same group only", nil, func(k *kit) {
 		a := k.claimer("a", 30*time.Second, 30*time.Second)
 		k.peers(a, 30*time.Second, 30*time.Second)
-		lease, err := k.Broker.RenewSlot(k.Context(), k.claimer("b", time.Second, time.Second), 7)
+		b := k.claimer("b", time.Second, time.Second)
+		b.Base = a.Base
+		lease, err := k.Broker.RenewSlot(k.Context(), b, 0)
 		k.ok(err)
 		equal(k, "lease", lease, broker.SlotLease{Least: time.Second, Slowest: 30 * time.Second})
 		other := k.claimer("c", time.Minute, time.Minute)

@@ -28,7 +28,8 @@ func (b *Broker) AcquireSlot(ctx context.Context, r broker.SlotRequest) (int, er
 	}
 	slot := 0
 	err := b.do(ctx, op, func(now int64) error {
-		leases := b.besideOf(r.Stream, r.Group).leases
+		x := b.besideOf(r.Stream, r.Group)
+		leases := x.leases
 		slot = pick(leases[r.Base], r.Token, now)
 		if slot == maxSlots {
 			return invalid("all 4096 consumer names of this subscription and host are taken")
@@ -38,10 +39,7 @@ func (b *Broker) AcquireSlot(ctx context.Context, r broker.SlotRequest) (int, er
 				return err
 			}
 		}
-		if slot == len(leases[r.Base]) {
-			leases[r.Base] = append(leases[r.Base], lease{})
-		}
-		leases[r.Base][slot] = lease{token: r.Token, minIdle: r.MinIdle, until: now + milliseconds(r.TTL)}
+		x.take(r.Base, slot, lease{token: r.Token, minIdle: r.MinIdle, until: now + milliseconds(r.TTL)})
 		b.changed()
 		return nil
 	})
@@ -77,12 +75,16 @@ func (b *Broker) RenewSlot(ctx context.Context, r broker.SlotRequest, slot int) 
 	var found broker.SlotLease
 	ttl := max(1, milliseconds(r.TTL))
 	err := b.extend(ctx, "renew slot", &r, slot, func(l *lease, x *beside, now int64) {
-		if found.Held = l != nil; found.Held {
+		free := l == nil && x.free(r.Base, slot, now)
+		found.Held = l != nil || free
+		switch {
+		case l != nil:
 			l.until = now + ttl
-		}
-		if l == nil && b.full {
+		case b.full:
 			found.Least, found.Slowest = x.peers(now)
 			return // a full server writes it only behind a lease that it extends
+		case free:
+			x.take(r.Base, slot, lease{token: r.Token, minIdle: r.MinIdle, until: now + ttl})
 		}
 		x.alive[r.Token] = announcement{r.MinIdle, r.Follows, now + max(ttl, milliseconds(r.Follows))}
 		found.Least, found.Slowest = x.peers(now)
@@ -91,6 +93,20 @@ func (b *Broker) RenewSlot(ctx context.Context, r broker.SlotRequest, slot int) 
 		return broker.SlotLease{}, err
 	}
 	return found, nil
+}
+
+// free reports whether nobody holds the slot.
+func (x *beside) free(base string, slot int, now int64) bool {
+	leases := x.leases[base]
+	return slot >= 0 && slot < maxSlots && (slot >= len(leases) || now >= leases[slot].until)
+}
+
+// take gives the slot to a holder.
+func (x *beside) take(base string, slot int, l lease) {
+	if missing := slot + 1 - len(x.leases[base]); missing > 0 {
+		x.leases[base] = append(x.leases[base], make([]lease, missing)...)
+	}
+	x.leases[base][slot] = l
 }
 
 // peers is what those who are alive announced together. It forgets the others.

@@ -158,9 +158,14 @@ func TestSlots(t *testing.T) {
 		if err := b.ReleaseSlot(t.Context(), request("token3"), 3); err != nil {
 			t.Fatal(err)
 		}
-		held("token3", 3, false)
 		if slot, err := b.AcquireSlot(t.Context(), request("late")); err != nil || slot != 3 {
 			t.Errorf("slot %d, %v", slot, err)
+		}
+		held("token3", 3, false)
+		s.Client().Del(t.Context(), "{payments}:pipeline:ledger:slot:post-host-3") // it ran out
+		held("late", 3, true)
+		if value := s.Client().Get(t.Context(), "{payments}:pipeline:ledger:slot:post-host-3").Val(); value != "late 30000" {
+			t.Errorf("the lease that was taken back says %q", value)
 		}
 		if ttl := s.Client().PTTL(t.Context(), "{payments}:pipeline:ledger:slot:post-host-3").Val(); ttl <= 0 || ttl > time.Minute {
 			t.Errorf("the lease ends in %v", ttl)

@@ -18,6 +18,8 @@ type Batch struct {
 	Order []int32
 	// Swept: a sweep brought it and not a read.
 	Swept bool
+	// Old: it may hold entries that are older than some that came before it.
+	Old bool
 	// At is when it came.
 	At time.Time
 
@@ -69,7 +71,7 @@ func Put(b *Batch) {
 		return
 	}
 	clear(b.Items)
-	b.Items, b.Swept = b.Items[:0], false
+	b.Items, b.Swept, b.Old = b.Items[:0], false, false
 	b.Arena.Reset()
 	pool.Put(b)
 }

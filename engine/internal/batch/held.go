@@ -95,6 +95,15 @@ func (h *Held) Contains(id broker.ID) bool {
 	return h.find(id) != nil
 }
 
+// Ours reports whether the entry is held, was not lost and is not about to be put
+// or handed back.
+func (h *Held) Ours(id broker.ID) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	it := h.find(id)
+	return it != nil && it.renewable()
+}
+
 // IDs appends the ids of all held entries that are to be renewed: not those
 // whose lease is lost, nor those that are about to wait or to be handed back,
 // since a renewal would undo the aging that brings them back in time.

@@ -32,6 +32,11 @@ func (l *Lane) free() []batch.Share {
 		l.share.Index = append(l.share.Index[:l.at+1:l.at+1], stay.Index...)
 		free = add(free, let)
 	}
+	for _, s := range l.ahead {
+		let, stay := part(s, key)
+		free, l.later = add(free, let), add(l.later, stay)
+	}
+	l.ahead = nil
 	for {
 		select {
 		case s, ok := <-l.in:

@@ -41,6 +41,8 @@ type Lane struct {
 	draining *atomic.Bool
 	in       chan batch.Share
 	closed   atomic.Bool
+	// unsorted: what was sent last may belong before what was sent earlier.
+	unsorted atomic.Bool
 
 	// mu guards which entry runs and how it is called off.
 	mu      sync.Mutex
@@ -54,9 +56,11 @@ type Lane struct {
 	// pending guards the share that is worked on, and what of it is finished and
 	// not handed on: its places at from and up to done, without it. at is the place
 	// of the item that runs. armed: the timer is set. later are shares that wait
-	// behind it because it has their key, while draining.
+	// behind it because it has their key, while draining. ahead are shares that come
+	// before those that are in the channel: see sort.
 	pending        sync.Mutex
 	share          batch.Share
+	ahead          []batch.Share
 	from, done, at int
 	armed          bool
 	rests          [1]batch.Share
@@ -75,7 +79,11 @@ func (l *Lane) Send(ctx context.Context, s batch.Share) {
 	if turns := clock.TurnsOf(ctx); turns != nil {
 		turns.Until(func() bool { return len(l.in) < cap(l.in) })
 	}
+	old := s.Batch.Old // the batch is the lane's from now on
 	l.in <- s
+	if old {
+		l.unsorted.Store(true)
+	}
 }
 
 // Close lets Run return once everything sent has been handed on.
@@ -110,13 +118,26 @@ func (l *Lane) Run(ctx context.Context) {
 	defer l.timer.Stop()
 	turns, something := clock.TurnsOf(ctx), l.something
 	for {
-		turns.Until(something)
-		s, ok := <-l.in
+		s, ok := l.first()
 		if !ok {
-			return
+			turns.Until(something)
+			if s, ok = <-l.in; !ok {
+				return
+			}
 		}
 		l.work(ctx, s)
 	}
+}
+
+// first is the first share of those that come before the channel's.
+func (l *Lane) first() (s batch.Share, ok bool) {
+	l.pending.Lock()
+	defer l.pending.Unlock()
+	if len(l.ahead) == 0 {
+		return batch.Share{}, false
+	}
+	s, l.ahead = l.ahead[0], l.ahead[1:]
+	return s, true
 }
 
 // something reports whether there is something to receive.
@@ -152,8 +173,12 @@ func (l *Lane) hand(ctx context.Context, s batch.Share) {
 func (l *Lane) begin(s batch.Share) *batch.Item {
 	l.pending.Lock()
 	defer l.pending.Unlock()
-	l.share, l.at = s, 0
-	return s.At(0)
+	l.share, l.at = s, -1
+	if l.unsorted.Load() {
+		l.sort()
+	}
+	l.at = 0
+	return l.share.At(0)
 }
 
 // next notes that an item is finished and returns the one behind it, nil after
@@ -161,6 +186,9 @@ func (l *Lane) begin(s batch.Share) *batch.Item {
 func (l *Lane) next() *batch.Item {
 	l.pending.Lock()
 	defer l.pending.Unlock()
+	if l.unsorted.Load() {
+		l.sort()
+	}
 	if l.at+1 == l.share.Len() {
 		return nil
 	}

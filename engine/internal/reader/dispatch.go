@@ -48,8 +48,11 @@ type Dispatcher struct {
 
 	// mu makes the look into the held table and the entry into it one step:
 	// reads and sweeps may bring the same entry.
-	mu      clock.Mutex
-	first   int
+	mu    clock.Mutex
+	first int
+	// last is the highest id that was brought to the lanes: what is held is not
+	// above it.
+	last    broker.ID
 	orphans atomic.Bool
 	asked   []*batch.Item
 	keys    []string
@@ -97,7 +100,8 @@ func (d *Dispatcher) dispatch(ctx context.Context, ds []broker.Delivery, by arri
 	}
 	d.mu.Lock(ctx)
 	defer d.mu.Unlock()
-	if !slices.ContainsFunc(ds, unusual) {
+	before := d.last
+	if !d.unusual(ds) {
 		b := batch.Get(len(ds))
 		b.Swept = by != read
 		for i := range ds {
@@ -112,6 +116,7 @@ func (d *Dispatcher) dispatch(ctx context.Context, ds []broker.Delivery, by arri
 	slices.SortFunc(run, func(a, b candidate) int { return a.delivery.ID.Compare(b.delivery.ID) })
 	b := batch.Get(len(run))
 	b.Swept = by != read
+	b.Old = len(run) > 0 && run[0].delivery.ID.Less(before)
 	for i := range run {
 		it := b.Grow()
 		it.Delivery, it.Used = run[i].delivery, run[i].used
@@ -127,7 +132,26 @@ func (d *Dispatcher) Orphans() bool { return d.orphans.Swap(false) }
 // Orphaned makes Orphans report true.
 func (d *Dispatcher) Orphaned() { d.orphans.Store(true) }
 
-func unusual(d broker.Delivery) bool { return d.Deliveries > 0 || len(d.Fields) == 0 }
+// unusual reports whether one of them is not a new entry with a body behind all
+// that came before. A group gives out new entries in order: one that is not behind
+// the others was handed back, or its group was lost, or moved, and delivers again
+// what may be held here.
+func (d *Dispatcher) unusual(ds []broker.Delivery) bool {
+	found := false
+	for i := range ds {
+		e := &ds[i]
+		found = found || e.Deliveries > 0 || len(e.Fields) == 0 || !d.last.Less(e.ID)
+		d.last = later(d.last, e.ID)
+	}
+	return found
+}
+
+func later(x, y broker.ID) broker.ID {
+	if x.Less(y) {
+		return y
+	}
+	return x
+}
 
 // send hands a batch to the lanes. An error says that what is marked could not be
 // found out, and will not be.
@@ -154,6 +178,8 @@ func (d *Dispatcher) check(ctx context.Context, ds []broker.Delivery, by arrival
 		switch {
 		case len(e.Fields) == 0:
 			s.Acks = append(s.Acks, e.ID)
+		case e.Deliveries == 0 && d.Held.Ours(e.ID):
+			// Its group was lost meanwhile. It is settled by who runs it here.
 		case e.Deliveries == 0:
 			run = append(run, candidate{delivery: e})
 		case d.Held.Contains(e.ID), by != fetched && d.Keys.Contains(e.ID):

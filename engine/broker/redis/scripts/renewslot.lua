@@ -1,12 +1,13 @@
--- Extends a lease, or gives it up, if the token still holds it, and announces to
--- the others of the group that the token is alive.
+-- Extends a lease if the token still holds it, takes one back that ran out and that
+-- nobody has taken, or gives it up, and announces to the others of the group that
+-- the token is alive.
 --
 -- KEYS[1]   the lease; KEYS[2] who is alive in the group
 -- ARGV[1]   token, [2] time to live (ms), 0 to give it up and to announce nothing any more
 -- ARGV[3]   min_idle (ms) with which it claims, 0 for not at all
 -- ARGV[4]   the min_idle (ms) by which it renews what it holds, 0 for not at all
 -- ARGV[5]   time to live of what it announces (ms)
--- Replies   1 if the token held the lease, 0 if not; the smallest min_idle of all alive, 0 for none;
+-- Replies   1 if nobody else holds the lease, 0 if somebody does; the smallest min_idle of all alive, 0 for none;
 --           the largest min_idle by which anyone alive renews, -1 if somebody does not renew
 --
 -- Who is alive is one sorted set with three members for each token, told apart by the range of their scores:
@@ -14,7 +15,8 @@
 -- m:token  its min_idle                  (1 to below 1e12)
 -- f:token  what it renews by, negative   (-1e12, "never", to below 0)
 -- So each question is one range, however many are alive. PEXPIRE comes before ZADD: a full server accepts
--- ZADD only after a first write, and a slot must not be lost for that.
+-- ZADD only after a first write, and a slot must not be lost for that. Where it does not even take the lease
+-- back, nobody else can take it either.
 local slot, alive, token = KEYS[1], KEYS[2], ARGV[1]
 local never = '1000000000000'
 
@@ -28,7 +30,12 @@ if ARGV[2] == '0' then
   leave(token)
   return { held and 1 or 0, 0, 0 }
 end
-if held then redis.call('PEXPIRE', slot, ARGV[2]) end
+if held then
+  redis.call('PEXPIRE', slot, ARGV[2])
+elseif not value then
+  redis.pcall('SET', slot, prefix .. ARGV[3], 'PX', ARGV[2])
+  held = true
+end
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

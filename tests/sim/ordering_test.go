@@ -1,0 +1,130 @@
+package sim
+
+import (
+	"time"
+
+	"pipeline/engine/broker"
+	"pipeline/sandbox"
+)
+
+// ordering checks the promise "one key, one order, inside one living consumer": of
+// the entries of a key that have come to a consumer and have not started, the
+// lower ids start first. An entry that comes after a later one of its key has
+// started cannot be ordered any more. It also checks that nothing runs again that
+// the consumer has settled since it came.
+type ordering struct {
+	// now is the time.
+	now func() time.Time
+	// moment counts what happens.
+	moment int
+	// arrived is when each entry came to each consumer last, ended at which moment
+	// it was settled there.
+	arrived map[holding]arrival
+	ended   map[holding]int
+	// started are the starts of each key in each consumer.
+	started map[lane][]begun
+	// checked are what a consumer was given last, together with entries that it has
+	// to ask the server about before any of them is queued.
+	checked map[broker.Owner][]broker.ID
+}
+
+// holding is an entry at a consumer.
+type holding struct {
+	consumer string
+	id       broker.ID
+}
+
+// arrival is when an entry came.
+type arrival struct {
+	moment int
+	time   time.Time
+}
+
+// begun is one run of an entry: what it was that came, and when it was started.
+// From the third delivery on a start is written down first, which takes its time:
+// when such an entry was chosen is not known.
+type begun struct {
+	id     broker.ID
+	came   arrival
+	at     time.Time
+	chosen bool
+}
+
+func (o *ordering) init(now func() time.Time) {
+	o.now, o.arrived, o.ended = now, map[holding]arrival{}, map[holding]int{}
+	o.started, o.checked = map[lane][]begun{}, map[broker.Owner][]broker.ID{}
+}
+
+// came is told of what a read, a claim or a sweep brought.
+func (o *ordering) came(owner broker.Owner, ds []broker.Delivery) {
+	o.moment++
+	asks := false
+	var ids []broker.ID
+	for i := range ds {
+		ids = append(ids, ds[i].ID)
+		asks = asks || ds[i].Deliveries > 0 || len(ds[i].Fields) == 0
+	}
+	o.arrive(owner, ids)
+	if asks {
+		o.checked[owner] = ids
+	}
+}
+
+// asked is told that a consumer has asked the server about what it was given.
+func (o *ordering) asked(owner broker.Owner) {
+	o.moment++
+	o.arrive(owner, o.checked[owner])
+}
+
+func (o *ordering) arrive(owner broker.Owner, ids []broker.ID) {
+	for _, id := range ids {
+		o.arrived[holding{owner.Consumer, id}] = arrival{o.moment, o.now()}
+	}
+}
+
+// starts is told that an entry runs that was started at a time, and returns what is wrong with that.
+func (o *ordering) starts(l lane, d *sandbox.Delivery, id broker.ID, at time.Time) string {
+	o.moment++
+	h := holding{l.consumer, id}
+	came := o.arrived[h]
+	defer func() {
+		o.started[l] = append(o.started[l], begun{id, came, at, d.Deliveries < broker.Recorded})
+		for owner, ids := range o.checked {
+			if owner.Consumer == l.consumer {
+				o.checked[owner] = without(ids, id)
+			}
+		}
+	}()
+	if o.ended[h] > came.moment {
+		return "again: it was settled since it came"
+	}
+	for _, s := range o.started[l] {
+		if id.Less(s.id) && (came.moment <= s.came.moment || s.chosen && came.time.Before(s.at)) {
+			return "order: " + s.id.String() + " was started before it"
+		}
+	}
+	return ""
+}
+
+func without(ids []broker.ID, id broker.ID) []broker.ID {
+	var rest []broker.ID
+	for _, other := range ids {
+		if other != id {
+			rest = append(rest, other)
+		}
+	}
+	return rest
+}
+
+// written is told of a settlement that was answered.
+func (o *ordering) written(s *broker.Settlement, res *broker.SettleResult) {
+	o.moment++
+	for _, id := range s.Acks {
+		o.ended[holding{s.Consumer, id}] = o.moment
+	}
+	for i := range s.Steps {
+		if res.Steps[i].Status == broker.Done {
+			o.ended[holding{s.Consumer, s.Steps[i].ID}] = o.moment
+		}
+	}
+}
