@@ -31,6 +31,7 @@ import (
 	"os"
 	"sync/atomic"
 
+	"pipeline/engine/backlog"
 	"pipeline/engine/broker"
 	"pipeline/engine/clock"
 	"pipeline/engine/internal/health"
@@ -49,6 +50,8 @@ type Engine struct {
 	features broker.Server
 	ready    chan struct{}
 	reading  atomic.Int32
+	// gauges measure the streams that replies may have to wait for, by their keys.
+	gauges map[string]*backlog.Gauge
 }
 
 // handlerSlot holds the code of a handler; version tells lanes that it changed.
@@ -73,7 +76,7 @@ func New(cfg Config) (*Engine, error) {
 		}
 		cfg.Host = host
 	}
-	e := &Engine{cfg: cfg, handlers: make(map[string]*handlerSlot), ready: make(chan struct{})}
+	e := &Engine{cfg: cfg, handlers: make(map[string]*handlerSlot), ready: make(chan struct{}), gauges: make(map[string]*backlog.Gauge)}
 	e.server = health.New(cfg.Clock, cfg.Chance.Random, e.event)
 	for label, h := range cfg.Handlers {
 		slot := &handlerSlot{}

@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"pipeline/engine/broker"
 	"pipeline/engine/internal/hold"
 	"pipeline/engine/internal/lane"
+	"pipeline/engine/internal/settle"
 	"pipeline/engine/observe"
 	"pipeline/sandbox"
 )
@@ -51,9 +51,6 @@ func (n *session) runnerOf() lane.Runner {
 // nobody claims with reads. A blocking read wakes when an entry is idle for long
 // enough; XAUTOCLAIM looks once a block, and would bring a retry that much late.
 const mostParked = 10_000
-
-// longIdle makes an entry look idle for so long that any claim takes it.
-const longIdle = 1_000_000_000 * time.Second
 
 // handBackKeys hands back what waits under closed keys: what is retried keeps
 // its time and its record, and no attempt is counted. All of it can be claimed at
@@ -120,7 +117,7 @@ func (n *session) handBackCounted(ctx context.Context, left []hold.Left) error {
 	for i, l := range left {
 		after := max(0, l.Due.Sub(now))
 		set.Waits = append(set.Waits, broker.Wait{
-			ID: l.ID, Timed: true, After: after, MinIdle: longIdle + after, Error: records[i].Error,
+			ID: l.ID, Timed: true, After: after, MinIdle: settle.LongIdle + after, Error: records[i].Error,
 		})
 	}
 	_, err = b.Settle(ctx, &set)
@@ -131,5 +128,5 @@ func (n *session) handBackCounted(ctx context.Context, left []hold.Left) error {
 // held.
 func (s *subscription) paused() bool {
 	n := s.session.Load()
-	return n != nil && n.reader != nil && n.reader.Paused()
+	return n != nil && n.reader != nil && (n.reader.Paused() || n.reader.Crowded())
 }

@@ -77,6 +77,7 @@ func (n *session) build() {
 		Parked: n.parked, Keys: n.keys, Marks: s.plan.Marks(), Settled: s.settled, Event: s.event, Fatal: s.fail,
 	}
 	n.settler.Repeat = s.spec.Retry.MaxAge
+	n.settler.Gates = s.gates
 	n.settler.MinIdle, n.settler.Bury = s.minIdle, s.runner(n.owner.Consumer).BodyMissing
 	n.settler.Init()
 	n.beginner = &begin.Beginner{Broker: cfg.Broker, Owner: n.owner, Server: s.engine.server, Draining: &n.draining, Fatal: s.fail}
@@ -198,7 +199,10 @@ func (n *session) run(ctx context.Context) {
 	// The timer of the clock ends what does not end by itself.
 	timeout := n.sub.engine.cfg.Pipeline.DrainTimeout
 	work.until(n.sub.engine.cfg.Clock.Now().Add(timeout + settleGrace))
-	handlers := n.sub.engine.cfg.Clock.AfterFunc(timeout, stopHandlers)
+	handlers := n.sub.engine.cfg.Clock.AfterFunc(timeout, func() {
+		stopHandlers()
+		n.settler.GiveUp()
+	})
 	settles := n.sub.engine.cfg.Clock.AfterFunc(timeout+settleGrace, stopSettling)
 	defer handlers.Stop()
 	defer settles.Stop()
@@ -250,12 +254,13 @@ func (n *session) giveUpSlot(ctx context.Context) {
 
 // idle reports whether nothing runs and everything waits for entries or time.
 func (n *session) idle() bool {
-	return n.held.Count() == 0 && n.keeper.Waiting() && n.sweeper.Waiting() && (n.reader == nil || n.reader.Waiting())
+	return n.held.Count() == n.settler.Stuck() && n.keeper.Waiting() && n.sweeper.Waiting() &&
+		(n.reader == nil || n.reader.Waiting() || n.reader.Crowded())
 }
 
 // turns counts how often anything of the session began or ended to wait.
 func (n *session) turns() uint64 {
-	t := n.sweeper.Turns()
+	t := n.sweeper.Turns() + n.settler.Turns()
 	if n.reader != nil {
 		t += n.reader.Turns()
 	}

@@ -30,6 +30,9 @@ type SubscriptionSnapshot struct {
 	// for its retry. Reading stops while HoldFull.
 	HeldBack, HeldKeys int
 	HoldFull           bool
+	// Withheld entries, which Held counts too, have come to a reply that waits for
+	// room in its stream.
+	Withheld int
 	// Settled counts outcomes by their result since the start.
 	Settled map[observe.Result]int64
 	// Dead counts the dead letters among them.
@@ -53,6 +56,7 @@ func (e *Engine) Snapshot() Snapshot {
 			sub.Consumer, sub.Held, sub.Parked = n.owner.Consumer, n.held.Count(), n.parked.Len()
 			sub.HeldBack, sub.HeldKeys = n.keys.Counts()
 			sub.HoldFull = n.keys.Full()
+			sub.Withheld = n.settler.Withheld()
 		}
 		snap.Subscriptions = append(snap.Subscriptions, sub)
 	}

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"pipeline/engine/backlog"
 	"pipeline/engine/broker"
 	"pipeline/engine/internal/health"
 	"pipeline/engine/internal/lease"
@@ -26,6 +27,8 @@ type subscription struct {
 	plan   *work.Plan
 	// minIdle is the smallest of the group, 0 where nobody claims.
 	minIdle time.Duration
+	// gates are the gauges of the streams to which it may have to wait to reply.
+	gates   map[string]*backlog.Gauge
 	counts  counts
 	left    atomic.Int64
 	session atomic.Pointer[session]
@@ -40,7 +43,7 @@ func newSubscription(e *Engine, s *spec.Subscription) (*subscription, error) {
 	if err != nil {
 		return nil, fmt.Errorf("engine: subscription %s: %w", s.Label, err)
 	}
-	return &subscription{engine: e, spec: s, plan: plan, minIdle: groupMinIdle(s.Group)}, nil
+	return &subscription{engine: e, spec: s, plan: plan, minIdle: groupMinIdle(s.Group), gates: e.gates(s)}, nil
 }
 
 // groupMinIdle is the smallest min_idle with which anyone claims in the group.

@@ -71,6 +71,10 @@ var rules = []rule{
 		},
 		[]string{"lang/...", hcl, goRedis},
 	},
+	{
+		"engine/backlog", []string{"engine/broker", "engine/clock"},
+		[]string{"engine", "engine/broker/*", "lang/...", "sandbox/...", hcl, goRedis},
+	},
 	{"engine", engineMay, engineNever},
 	{"engine/internal/*", append(slices.Clone(engineMay), "engine/internal/*"), engineNever},
 	{
@@ -94,7 +98,7 @@ var rules = []rule{
 var (
 	engineMay = []string{
 		"engine/spec", "engine/outcome", "engine/value", "engine/clock", "engine/broker", "engine/codec",
-		"engine/observe", "engine/internal/*", "sandbox",
+		"engine/observe", "engine/backlog", "engine/internal/*", "sandbox",
 	}
 	engineNever = []string{"engine/broker/*", "sandbox/*", "lang/...", "cmd/...", hcl, goRedis, gopherLua, wazero}
 )

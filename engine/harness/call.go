@@ -150,13 +150,19 @@ func (w *Worker) finishing(subscription string, s *broker.Settlement) []broker.I
 		add(s.Steps[i].ID)
 	}
 	for i := range s.Waits {
-		// One that takes the delivery back is not the outcome of a call.
-		if !s.Waits[i].Uncount {
+		if !w.handsBack(subscription, &s.Waits[i]) {
 			add(s.Waits[i].ID)
 		}
 	}
 	slices.SortFunc(ids, broker.ID.Compare)
 	return ids
+}
+
+// handsBack reports whether a wait is not the outcome of a call: it takes the
+// delivery back, or hands an entry back whose reply could not be written.
+func (w *Worker) handsBack(subscription string, wait *broker.Wait) bool {
+	c := w.open[callKey{subscription, wait.ID}]
+	return wait.Uncount || wait.Asked && c != nil && c.Said == outcome.Reply.String()
 }
 
 // wrote notes what the server has written of a settlement.
@@ -179,7 +185,7 @@ func (w *Worker) wrote(subscription string, s *broker.Settlement, res *broker.Se
 	}
 	for i, status := range res.Waits {
 		if status == broker.Done {
-			note(s.Waits[i].ID, s.Waits[i].Uncount)
+			note(s.Waits[i].ID, w.handsBack(subscription, &s.Waits[i]))
 		}
 	}
 }

@@ -147,4 +147,8 @@ const (
 	EventTrimRefused    EventName = "stream.trim_refused"
 	EventHoldFull       EventName = "hold.full"
 	EventHoldRoom       EventName = "hold.room"
+	// A stream with a max_backlog is near it, at it, or has room again.
+	EventBacklogSlowed EventName = "backlog.slowed"
+	EventBacklogFull   EventName = "backlog.full"
+	EventBacklogRoom   EventName = "backlog.room"
 )

@@ -123,6 +123,9 @@ type Action struct {
 	Wait broker.Wait
 	Park bool
 	Keep bool
+	// Unwritten belongs to a Wait that hands an entry back because what it came to
+	// could not be written.
+	Unwritten bool
 }
 
 // Redelivered reports whether the entry was delivered before, so that there

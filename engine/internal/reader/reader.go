@@ -57,6 +57,9 @@ type Reader struct {
 // Waiting reports whether the reader waits for entries to come.
 func (r *Reader) Waiting() bool { return r.waiting.Load() || r.paused.Load() }
 
+// Crowded reports whether the reader waits until less is held here.
+func (r *Reader) Crowded() bool { return r.Window.waiting.Load() }
+
 // Turns counts how often the reader began or ended to wait. Who sees it
 // unchanged around a look at other things knows that it did neither meanwhile.
 func (r *Reader) Turns() uint64 { return r.turns.Load() }

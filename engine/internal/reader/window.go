@@ -21,7 +21,7 @@ type Window struct {
 	min, max int
 	// full is called when Wait has found no room; it may be nil.
 	full func()
-	// waiting is set while Wait has found no room; for tests.
+	// waiting is set while Wait has found no room.
 	waiting atomic.Bool
 }
 

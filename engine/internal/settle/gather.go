@@ -42,13 +42,14 @@ func (s *Settler) more() <-chan batch.Share {
 // turn waits, where goroutines take turns, until Run can go on, and then lets
 // everything else run that can: like under load, what is finished by then goes
 // out as one settlement.
-func (s *Settler) turn(ctx context.Context, again *reminder) {
+func (s *Settler) turn(ctx context.Context, again, room *reminder) {
 	turns := clock.TurnsOf(ctx)
 	if turns == nil {
 		return
 	}
 	turns.Until(func() bool {
-		return len(s.queue) > 0 || len(s.in) > 0 || s.in != nil && s.closed.Load() || len(again.due) > 0 || ctx.Err() != nil
+		return len(s.queue) > 0 || len(s.in) > 0 || s.in != nil && s.closed.Load() || len(again.due) > 0 || len(room.due) > 0 ||
+			s.withheld.isCalledOff() || ctx.Err() != nil
 	})
 	turns.Yield(clock.Rank{Later: clock.LaterSettle})
 }
@@ -58,6 +59,8 @@ type reminder struct {
 	timer clock.Timer
 	due   chan struct{}
 	armed bool
+	// fired: its firing was received and not acted on yet.
+	fired bool
 }
 
 func newReminder(c clock.Clock) *reminder {
@@ -71,6 +74,19 @@ func newReminder(c clock.Clock) *reminder {
 func (r *reminder) arm(d time.Duration) {
 	r.armed = true
 	r.timer.Reset(d)
+}
+
+// over reports, once, that it has fired.
+func (r *reminder) over() bool {
+	select {
+	case <-r.due:
+	default:
+		if !r.fired {
+			return false
+		}
+	}
+	r.armed, r.fired = false, false
+	return true
 }
 
 func (r *reminder) stop() { r.timer.Stop() }

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"pipeline/engine/backlog"
 	"pipeline/engine/broker"
 	"pipeline/engine/clock"
 	"pipeline/engine/internal/batch"
@@ -53,6 +54,9 @@ type Settler struct {
 	// Keys are told what becomes of entries of closed keys; nil where none are
 	// held.
 	Keys *hold.Keys
+	// Gates are the gauges of the streams to which no more is published than they
+	// let through, by their keys; nil where there are none.
+	Gates map[string]*backlog.Gauge
 	// Begun is told of what may run no longer alone; it may be nil.
 	Begun *begin.Beginner
 	// Settled is told of what was written, Event of what is unusual. Fatal is
@@ -69,12 +73,15 @@ type Settler struct {
 	refused []batch.Share
 	left    int
 	work    work
+	// withheld waits for room where it is to be published.
+	withheld withheld
 }
 
 // Init makes the settler's queue. Call it before Run.
 func (s *Settler) Init() {
 	s.in = make(chan batch.Share, 1024)
 	s.part = s.Server.Part()
+	s.withheld.called = make(chan struct{})
 }
 
 // In is where lanes hand shares to.
@@ -95,15 +102,16 @@ func (s *Settler) Left() int { return s.left }
 // cannot be written by then stays held; Run still returns only after Close, so
 // that no lane waits for ever to hand over what it finished.
 func (s *Settler) Run(ctx context.Context) {
-	again := newReminder(s.Clock)
+	again, room := newReminder(s.Clock), newReminder(s.Clock)
 	defer again.stop()
+	defer room.stop()
 	backoff := retry.NewBackoff()
-	for open := true; open || len(s.queue) > 0 || len(s.refused) > 0; {
-		s.turn(ctx, again)
+	for open := true; open || s.unfinished(); {
+		s.turn(ctx, again, room)
 		select {
 		case <-ctx.Done():
 			for open {
-				s.turn(ctx, again)
+				s.turn(ctx, again, room)
 				_, open = <-s.in // what comes stays held
 			}
 			return
@@ -117,8 +125,13 @@ func (s *Settler) Run(ctx context.Context) {
 			}
 			s.queue = append(s.queue, share)
 		case <-s.queued():
+		case <-room.due:
+			room.fired = true
+		case <-s.withheld.calledOff():
 		}
-		s.settle(ctx, s.gather())
+		s.regain(room)
+		s.settle(ctx, s.withhold(ctx, s.gather()))
+		s.rest(room)
 		switch {
 		case len(s.refused) > 0 && !again.armed:
 			// What is settled meanwhile must not put this off.
@@ -129,8 +142,16 @@ func (s *Settler) Run(ctx context.Context) {
 	}
 }
 
+// unfinished reports whether something that was handed over is not written.
+func (s *Settler) unfinished() bool {
+	return len(s.queue) > 0 || len(s.refused) > 0 || len(s.withheld.shares) > 0
+}
+
 // settle writes the shares and forgets what is written.
 func (s *Settler) settle(ctx context.Context, shares []batch.Share) {
+	if len(shares) == 0 {
+		return
+	}
 	s.work.bury = s.Bury
 	s.work.sent = s.Clock.Now()
 	s.work.build(s.Owner, s.Marks, shares)
@@ -307,6 +328,8 @@ func (s *Settler) report(shares []batch.Share) {
 		case w.kept[it], it.Action.Verb == batch.Release:
 		case it.Action.Verb == batch.Leave && it.Lease() == batch.Ours:
 			s.left++ // called off by a drain that took too long
+		case it.Action.Unwritten && it.Outcome.Result != observe.ResultStale:
+			s.left++ // what it came to was withheld
 		default:
 			w.outcomes = append(w.outcomes, it.Outcome)
 		}
