@@ -25,6 +25,7 @@ func (l *loader) crossCheck(p *spec.Pipeline) {
 	if len(p.Subscriptions()) > 0 {
 		l.checkRetentions()
 	}
+	l.checkBacklogs()
 	l.checkCycles()
 	l.checkEnabled(p)
 	l.checkUnused()

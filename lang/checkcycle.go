@@ -13,6 +13,8 @@ type hop struct {
 	from, to *spec.Stream
 	at       diag.Range
 	text     string
+	// reply tells a reply from a dead letter.
+	reply bool
 }
 
 // checkCycles warns of entries that can come back to the stream they began in,
@@ -33,6 +35,7 @@ func (l *loader) checkCycles() {
 	}
 	told := map[int]bool{}
 	knots := knots(streams, ways)
+	l.checkDeadlocks(streams, ways, func(s *spec.Stream) { told[knots[s]] = true })
 	for _, s := range streams {
 		if told[knots[s]] {
 			continue
@@ -56,14 +59,14 @@ func (l *loader) hops(g *builtGroup) []hop {
 		}
 		for _, r := range append(s.node.all("reply"), s.node.all("route")...) {
 			if to := r.val("to"); to.ref != nil {
-				out = append(out, hop{g.spec.Stream, l.built.streams[to.ref], to.rng, fmt.Sprintf("%q replies to %s here", s.node.label, l.built.streams[to.ref].Name)})
+				out = append(out, hop{g.spec.Stream, l.built.streams[to.ref], to.rng, fmt.Sprintf("%q replies to %s here", s.node.label, l.built.streams[to.ref].Name), true})
 			}
 		}
 	}
 	if d := g.node.one("dead_letter"); d != nil && d.val("to").ref != nil {
-		out = append(out, hop{g.spec.Stream, g.spec.DeadLetter, d.val("to").rng, fmt.Sprintf("group %q sends dead letters to %s here", g.node.label, g.spec.DeadLetter.Name)})
+		out = append(out, hop{g.spec.Stream, g.spec.DeadLetter, d.val("to").rng, fmt.Sprintf("group %q sends dead letters to %s here", g.node.label, g.spec.DeadLetter.Name), false})
 	} else if d == nil {
-		out = append(out, hop{g.spec.Stream, g.spec.DeadLetter, l.header(g.node), fmt.Sprintf("group %q sends dead letters to %s", g.node.label, g.spec.DeadLetter.Name)})
+		out = append(out, hop{g.spec.Stream, g.spec.DeadLetter, l.header(g.node), fmt.Sprintf("group %q sends dead letters to %s", g.node.label, g.spec.DeadLetter.Name), false})
 	}
 	return out
 }
@@ -130,14 +133,18 @@ func way(start *spec.Stream, ways map[*spec.Stream][]hop, knots map[*spec.Stream
 	return nil
 }
 
+// round names the streams of a circle.
+func round(circle []hop) string {
+	var names strings.Builder
+	for _, h := range circle {
+		names.WriteString(h.from.Name + " → ")
+	}
+	return names.String() + circle[0].from.Name
+}
+
 // cycle reports a circle at its first hop.
 func (l *loader) cycle(circle []hop) {
-	names := make([]string, 0, len(circle)+1)
-	for _, h := range circle {
-		names = append(names, h.from.Name)
-	}
-	names = append(names, circle[0].from.Name)
-	d := l.add(diag.Warning, diag.ReplyCycle, circle[0].at, "entries can go round: "+strings.Join(names, " → "),
+	d := l.add(diag.Warning, diag.ReplyCycle, circle[0].at, "entries can go round: "+round(circle),
 		"What goes the whole way comes back as a new entry, for ever. See to it that one step ends it: a when that stops holding, or another stream.")
 	for _, h := range circle[1:] {
 		d.Relate(h.at, h.text)

@@ -128,6 +128,9 @@ var docs = map[Code][2]string{
 	NothingEnabled:       {"The pipeline has no enabled subscription, so it would do nothing.", "Enable a subscription, or add a group with one."},
 
 	ReplyCycle:         {"Replies or dead letters lead from a stream through other groups back to it.", "End the circle: with a when that stops holding, or with another stream."},
+	BacklogDeadlock:    {"Replies go round through streams that all have a max_backlog; once they are full, each waits for the other.", "Remove max_backlog from one of the streams of the circle, or end the circle with another stream."},
+	BacklogDeadLetters: {"A stream with a max_backlog takes dead letters, which never wait.", "Remove max_backlog, and bound the stream with a retention."},
+	BacklogAboveLength: {"A stream is trimmed before its max_backlog is reached.", "Raise max_length, lower max_backlog, or add protect = \"unacknowledged\"."},
 	ReservedKey:        {"A stream has a name that the runner gives to keys of its own.", "Choose another name: {…}:pipeline:… holds records, slots and floors."},
 	RetentionTooShort:  {"A stream is trimmed by age while its entries may still be tried again.", "Raise max_age, or add protect = \"unacknowledged\"."},
 	ProtectStalls:      {"Trimming waits for a group that has no enabled subscription.", "Enable a subscription of the group, or remove the group here and on the server."},

@@ -53,8 +53,8 @@ var streamBlock = &Block{
 			Doc: "A larger entry is never decoded: it is invalid.", Since: since,
 		},
 		{
-			Name: "max_backlog", Kind: Integer, Min: "1", Unit: "entries", DefaultDoc: "without bound", Synonyms: []string{"backlog", "max_pending", "max_lag"}, Example: `100000`, Unavailable: true,
-			Doc: "Publishing waits while more entries than this are unread.", Since: since,
+			Name: "max_backlog", Kind: Integer, Min: "1", Unit: "entries", DefaultDoc: "without bound", Synonyms: []string{"backlog", "max_pending", "max_lag"}, Example: `100000`,
+			Doc: "How far the slowest group of the stream, in whatever pipeline, may be behind: entries it was not given yet and those it has not acknowledged; of a stream without groups, its length. From 80 % of it on `publish` and replies to the stream are slowed down, at the limit they wait, and go on at 90 %. What waits is kept and published once; it counts as no failed attempt. Dead letters never wait. The rights that it takes, and how several processes share it, are in docs/delivery.md.", Since: since,
 		},
 	},
 	Blocks: []*Block{{

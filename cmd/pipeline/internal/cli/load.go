@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"os"
 	"strings"
 
@@ -22,7 +21,7 @@ func (a *app) read(cmd *cobra.Command, path string, elsewhere ...string) (*spec.
 	vars.Elsewhere = elsewhere
 	p, report := build.Load(path, vars)
 	if p != nil {
-		if err := supported(p); err != nil {
+		if err := build.Supported(p); err != nil {
 			report.Add(diag.Diagnostic{Severity: diag.Error, Code: codeNotAvailable, Summary: err.Error()})
 		}
 	}
@@ -44,17 +43,6 @@ func (a *app) variables(cmd *cobra.Command) (build.Vars, error) {
 		vars.Hostname = host
 	}
 	return vars, nil
-}
-
-// supported says why this version cannot run a valid pipeline; nil when it can.
-// Doing without what a pipeline asks for would break a promise silently.
-func supported(p *spec.Pipeline) error {
-	for _, s := range p.Streams {
-		if s.MaxBacklog > 0 {
-			return fmt.Errorf("stream %s: max_backlog is not available in this version; remove it", s.Label)
-		}
-	}
-	return build.Supported(p)
 }
 
 // load loads a pipeline that is to be used. Errors are printed in full and end

@@ -54,7 +54,6 @@ func TestSchemaJSON(t *testing.T) {
 // unavailable are pipelines that have what the reference says this version
 // refuses, by the words of the reference up to the colon.
 var unavailable = map[string]string{
-	"`stream → max_backlog`":     `max_backlog = 5`,
 	"`handler → input`":          `input = "raw"`,
 	"`handler → grant \"http\"`": `grant "http" {}`,
 	"`handler → grant \"kv\"`":   `grant "kv" {}`,
@@ -103,7 +102,7 @@ func refused(t *testing.T, words, text string) bool {
 		}
 	}
 	p, report := build.Load(file, build.Vars{})
-	if p != nil && supported(p) != nil {
+	if p != nil && build.Supported(p) != nil {
 		report.Add(diag.Diagnostic{Severity: diag.Error, Code: codeNotAvailable, Summary: "refused"})
 	}
 	return report.HasErrors()

@@ -133,7 +133,7 @@ func refuseUnsupported(report *diag.Report, tests []*testspec.Test) {
 			continue
 		}
 		seen[t.Pipeline] = true
-		if err := supported(t.Pipeline); err != nil {
+		if err := build.Supported(t.Pipeline); err != nil {
 			report.Add(diag.Diagnostic{Severity: diag.Error, Code: codeNotAvailable, Summary: err.Error()})
 		}
 	}
