@@ -128,5 +128,5 @@ func (n *session) handBackCounted(ctx context.Context, left []hold.Left) error {
 // held.
 func (s *subscription) paused() bool {
 	n := s.session.Load()
-	return n != nil && n.reader != nil && (n.reader.Paused() || n.reader.Crowded())
+	return n != nil && n.reader != nil && (n.reader.Paused() || n.crowded())
 }

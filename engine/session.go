@@ -255,8 +255,12 @@ func (n *session) giveUpSlot(ctx context.Context) {
 // idle reports whether nothing runs and everything waits for entries or time.
 func (n *session) idle() bool {
 	return n.held.Count() == n.settler.Stuck() && n.keeper.Waiting() && n.sweeper.Waiting() &&
-		(n.reader == nil || n.reader.Waiting() || n.reader.Crowded())
+		(n.reader == nil || n.reader.Waiting() || n.crowded())
 }
+
+// crowded reports whether the reader waits, without reading, for room in streams
+// that nobody reads.
+func (n *session) crowded() bool { return n.settler.Stuck() > 0 && n.reader.Crowded() }
 
 // turns counts how often anything of the session began or ended to wait.
 func (n *session) turns() uint64 {

@@ -18,6 +18,9 @@ const (
 	// Trim and TrimProtected: the stream is kept within its retention.
 	Trim
 	TrimProtected
+	// Measure: how far the groups of the stream are behind is looked at, by who
+	// publishes to it, because it has a max_backlog.
+	Measure
 	// Records, Floors and Slots are the keys beside a stream that belong to one
 	// group: see the package's text.
 	Records
@@ -55,6 +58,7 @@ var commands = [uses][]string{
 	TrimProtected: {
 		"xtrim", "xdel", "xlen", "xrange", "xpending", "xinfo|groups", "type", "eval", "evalsha",
 	},
+	Measure: {"xinfo|groups", "xinfo|stream", "xrange"},
 	Records: {"hget", "hmget", "hset", "hdel", "hscan", "del", "eval", "evalsha"},
 	Floors:  {"get", "set", "eval", "evalsha"},
 	Slots:   {"get", "set", "pexpire", "del", "zadd", "zrem", "zrangebyscore", "eval", "evalsha"},

@@ -234,7 +234,7 @@ func TestPublishFails(t *testing.T) {
 			}
 			defer in.close()
 			server := &refusing{Broker: memory.New(a.clock, memory.Options{}), after: 1, known: c.known, err: c.err}
-			err = a.addEntries(t.Context(), server, in)
+			err = a.addEntries(t.Context(), server, in, a.newGates(p, server, 0))
 			if f := failureOf(err); f.Exit != exitServer || f.Message != c.want {
 				t.Errorf("exit %d: %s\nwant %s", f.Exit, f.Message, c.want)
 			}
@@ -260,7 +260,7 @@ func TestPublishInterrupted(t *testing.T) {
 	defer in.close()
 	ctx, cancel := context.WithCancel(t.Context())
 	server := memory.New(a.clock, memory.Options{})
-	err = a.addEntries(ctx, &canceling{Broker: server, cancel: cancel, after: 2}, in)
+	err = a.addEntries(ctx, &canceling{Broker: server, cancel: cancel, after: 2}, in, a.newGates(p, server, 0))
 	f := failureOf(err)
 	if f.Exit != exitLeft || f.Message != "stopped by a signal: the entries up to line 1000 were added, those after were not" {
 		t.Errorf("exit %d: %s", f.Exit, f.Message)

@@ -78,6 +78,10 @@ var codeDocs = map[diag.Code]codeDoc{
 		[]int{exitLeft}, "A signal stopped the command before the end of its input, or of the streams.",
 		"The message says how far it came; publish names the last line that was added, dry-run --live the id to go on from.",
 	},
+	codeBacklogFull: {
+		[]int{exitLeft}, "A stream that publish adds to has reached its max_backlog, and for the time of --wait nothing could be added. What was added is counted.",
+		"See why the group that the message names is behind: `pipeline pending list`, or whether its workers run. Then go on from the line in the message; --wait has it wait longer.",
+	},
 	"entries_left": {
 		[]int{exitLeft}, "The service stopped before everything in flight was settled. Nothing is lost: what was not settled stays pending.",
 		"Nothing, if another worker claims; for a complete stop raise drain_timeout or shorten the handlers' timeouts.",

@@ -19,7 +19,10 @@ import (
 )
 
 // publishFlags are the flags of publish.
-type publishFlags struct{ to, input string }
+type publishFlags struct {
+	to, input string
+	wait      time.Duration
+}
 
 func (a *app) publishCommand() *cobra.Command {
 	var flags publishFlags
@@ -29,16 +32,22 @@ func (a *app) publishCommand() *cobra.Command {
 		Long: "publish adds entries to the streams of a pipeline, in the order of the file. With --to each line is a body for\n" +
 			"that stream; without it each line is an envelope {\"stream\":…,\"entry\":{…},\"key\":…,\"headers\":{…}},\n" +
 			"or a letter as dlq export writes it, whose fields are added byte for byte.\n" +
-			"A body that does not fit the type that its stream declares is reported with its line and not added.",
+			"A body that does not fit the type that its stream declares is reported with its line and not added.\n" +
+			"Near a stream's max_backlog publish slows down, and at it it waits. When nothing can be added for as long as\n" +
+			"--wait it ends, with exit code 5, and names the line to go on from.",
 		Args: onePath,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.publish(cmd, args[0], flags) },
 	}
 	cmd.Flags().StringVar(&flags.to, "to", "", "each line is a body for the stream `NAME`")
 	cmd.Flags().StringVar(&flags.input, "input", "-", "read entries from a `FILE`; - is stdin")
+	cmd.Flags().DurationVar(&flags.wait, "wait", time.Minute, "wait up to a `TIME` for room in a stream that has reached its max_backlog")
 	return cmd
 }
 
 func (a *app) publish(cmd *cobra.Command, path string, flags publishFlags) error {
+	if flags.wait < 0 {
+		return usage(cmd, "--wait wants a time like 1m, or 0 not to wait")
+	}
 	p, err := a.load(cmd, path)
 	if err != nil {
 		return err
@@ -67,7 +76,7 @@ func (a *app) publish(cmd *cobra.Command, path string, flags publishFlags) error
 	if _, err := server.Probe(ctx); err != nil {
 		return fmt.Errorf("publish: nothing was added: %w", err)
 	}
-	return a.addEntries(ctx, server, in)
+	return a.addEntries(ctx, server, in, a.newGates(p, server, flags.wait))
 }
 
 // Batches of publish: enough to hide the round trip, small enough that the
@@ -85,9 +94,9 @@ type publishing struct {
 	bytes int
 }
 
-// addEntries adds what the input holds: one goroutine reads and encodes while
-// this one waits for the server.
-func (a *app) addEntries(ctx context.Context, server broker.Broker, in *inputFile) error {
+// addEntries adds what the input holds, as far as there is room for it: one
+// goroutine reads and encodes while this one waits for the server.
+func (a *app) addEntries(ctx context.Context, server broker.Broker, in *inputFile, gates *gates) error {
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
 	batches := make(chan publishing, publishAhead)
@@ -102,13 +111,23 @@ func (a *app) addEntries(ctx context.Context, server broker.Broker, in *inputFil
 		if failed != nil || ctx.Err() != nil {
 			continue // until the reader has ended
 		}
-		ids, err := server.Add(context.WithoutCancel(ctx), b.adds)
-		added.count(b, ids)
-		if err != nil {
-			failed = addFailure(b, ids, err)
+		for len(b.adds) > 0 && failed == nil && ctx.Err() == nil {
+			n, err := gates.pass(ctx, b.adds)
+			if err != nil {
+				failed = passFailure(ctx, in, b, err)
+				break
+			}
+			part := b.cut(n)
+			ids, err := server.Add(context.WithoutCancel(ctx), part.adds)
+			added.count(part, ids)
+			if err != nil {
+				failed = addFailure(part, ids, err)
+			}
+			progress.show()
+		}
+		if failed != nil {
 			stop()
 		}
-		progress.show()
 	}
 	a.view.Published(added.summary(in.bad.Load(), clock.Since(a.clock, progress.start)))
 	switch {
@@ -118,6 +137,13 @@ func (a *app) addEntries(ctx context.Context, server broker.Broker, in *inputFil
 		return fail(exitLeft, "interrupted", "stopped by a signal: "+added.reach())
 	}
 	return in.result()
+}
+
+// cut takes the first n entries off.
+func (b *publishing) cut(n int) publishing {
+	first := publishing{adds: b.adds[:n], lines: b.lines[:n]}
+	b.adds, b.lines = b.adds[n:], b.lines[n:]
+	return first
 }
 
 // readBatches reads the input into batches until its end or ctx is done.
@@ -162,6 +188,25 @@ func addFailure(b publishing, ids []broker.ID, err error) error {
 		last := b.lines[len(b.lines)-1]
 		text = fmt.Sprintf("%v; whether the entries of lines %d to %d were added is not known, those after were not", err, first, last)
 	}
+	return &failure{Failure: view.Failure{Exit: exit, Code: word, Message: text}, err: err}
+}
+
+// passFailure says why the entries of a batch were not even tried; nil when a
+// signal is the reason.
+func passFailure(ctx context.Context, in *inputFile, b publishing, err error) error {
+	line := b.lines[0]
+	if full, ok := errors.AsType[noRoom](err); ok {
+		next := fmt.Sprintf("give the lines from %d on again", line)
+		if in.name != "stdin" {
+			next = fmt.Sprintf("go on with `tail -n +%d %s | pipeline publish …`", line, in.name)
+		}
+		return fail(exitLeft, codeBacklogFull, fmt.Sprintf("%v; the entries from line %d on were not added. When its readers have caught up, %s", full, line, next))
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	exit, word := classify(err)
+	text := fmt.Sprintf("%v; the entries from line %d on were not added", err, line)
 	return &failure{Failure: view.Failure{Exit: exit, Code: word, Message: text}, err: err}
 }
 

@@ -209,6 +209,9 @@ func (k *collector) destinations(s *spec.Subscription) {
 	}
 	for _, r := range routes(s) {
 		k.stream(r.To).use(redis.Publish, "replies of "+s.Label)
+		if r.To.MaxBacklog > 0 {
+			k.stream(r.To).use(redis.Measure, "")
+		}
 	}
 }
 

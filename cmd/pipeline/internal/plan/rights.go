@@ -47,7 +47,7 @@ func (k *collector) demand() *demand {
 	d.add(about{}, redis.Keyless()...)
 	for _, s := range k.plan.Streams {
 		own, _ := redis.Patterns(s.Spec.Name)
-		for _, use := range []redis.Use{redis.Consume, redis.Publish, redis.Trim, redis.TrimProtected, redis.PublishApart, redis.PublishOnce} {
+		for _, use := range []redis.Use{redis.Consume, redis.Publish, redis.Trim, redis.TrimProtected, redis.Measure, redis.PublishApart, redis.PublishOnce} {
 			if s.uses[use] {
 				d.add(about{pos: s.Spec.Pos, pattern: own}, use.Needs(s.Spec.Name, "")...)
 			}
