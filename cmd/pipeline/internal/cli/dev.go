@@ -80,6 +80,8 @@ type devRun struct {
 	in     *inputFile
 	follow bool
 	out    *view.Live
+	// rests: everything that could be done is done.
+	rests bool
 }
 
 // run runs the engine until the input has been worked off, or until ctx is done.
@@ -130,11 +132,15 @@ func (d *devRun) runEngine(ctx context.Context, eng *engine.Engine) (ran, fed er
 	feeding.Go(func() {
 		if fed = d.feed(ctx, eng); fed != nil || !d.follow {
 			cancel()
+			eng.HandBack() // nobody makes room any more
 		}
 	})
 	ran = eng.Run(ctx)
 	cancel()
 	feeding.Wait()
+	if _, left := errors.AsType[*engine.LeftError](ran); left && d.rests {
+		ran = nil // it waits for room, and is told as what waits
+	}
 	return ran, fed
 }
 
@@ -202,6 +208,7 @@ func (d *devRun) untilIdle(ctx context.Context, eng *engine.Engine) {
 			return
 		}
 	}
+	d.rests = true
 }
 
 // reload takes new code and says so.
