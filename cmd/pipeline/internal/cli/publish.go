@@ -33,7 +33,7 @@ func (a *app) publishCommand() *cobra.Command {
 			"that stream; without it each line is an envelope {\"stream\":…,\"entry\":{…},\"key\":…,\"headers\":{…}},\n" +
 			"or a letter as dlq export writes it, whose fields are added byte for byte.\n" +
 			"A body that does not fit the type that its stream declares is reported with its line and not added.\n" +
-			"Near a stream's max_backlog publish slows down, and at it it waits. When nothing can be added for as long as\n" +
+			"Near a stream's max_backlog publish slows down, and there it waits. When nothing can be added for as long as\n" +
 			"--wait it ends, with exit code 5, and names the line to go on from.",
 		Args: onePath,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.publish(cmd, args[0], flags) },
@@ -195,7 +195,7 @@ func addFailure(b publishing, ids []broker.ID, err error) error {
 // signal is the reason.
 func passFailure(ctx context.Context, in *inputFile, b publishing, err error) error {
 	line := b.lines[0]
-	if full, ok := errors.AsType[noRoom](err); ok {
+	if full, ok := errors.AsType[noRoomError](err); ok {
 		next := fmt.Sprintf("give the lines from %d on again", line)
 		if in.name != "stdin" {
 			next = fmt.Sprintf("go on with `tail -n +%d %s | pipeline publish …`", line, in.name)
@@ -203,7 +203,7 @@ func passFailure(ctx context.Context, in *inputFile, b publishing, err error) er
 		return fail(exitLeft, codeBacklogFull, fmt.Sprintf("%v; the entries from line %d on were not added. When its readers have caught up, %s", full, line, next))
 	}
 	if ctx.Err() != nil {
-		return nil
+		return nil //nolint:nilerr // the signal is told, with how far it came
 	}
 	exit, word := classify(err)
 	text := fmt.Sprintf("%v; the entries from line %d on were not added", err, line)

@@ -70,7 +70,7 @@ func (g *gates) pass(ctx context.Context, adds []broker.Add) (int, error) {
 			return n, nil
 		}
 		if now.Sub(g.moved) >= g.patience {
-			return 0, noRoom{full.State(), g.patience}
+			return 0, noRoomError{full.State(), g.patience}
 		}
 		if err := clock.Sleep(ctx, g.a.clock, min(max(full.Next(), leastPause), g.moved.Add(g.patience).Sub(now))); err != nil {
 			return 0, err
@@ -99,13 +99,13 @@ func (g *gates) room(ctx context.Context, adds []broker.Add) (n int, full *backl
 	return len(adds), nil, nil
 }
 
-// noRoom says that a stream had no room for too long.
-type noRoom struct {
+// noRoomError says that a stream had no room for too long.
+type noRoomError struct {
 	state    backlog.State
 	patience time.Duration
 }
 
-func (e noRoom) Error() string {
+func (e noRoomError) Error() string {
 	if e.patience == 0 {
 		return e.state.String() + ", so that there is no room for more now"
 	}
