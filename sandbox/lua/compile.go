@@ -33,9 +33,9 @@ type program struct {
 	outline *outline
 }
 
-// compileSource parses, rewrites and compiles one file. Every error is a
-// *sandbox.LoadError.
-func compileSource(src sandbox.Source) (p *program, err error) {
+// compileSource parses, rewrites and compiles one file. What r looks for in it,
+// if r is not nil, becomes records. Every error is a *sandbox.LoadError.
+func compileSource(src sandbox.Source, r *recorder) (p *program, err error) {
 	if len(src.Code) > maxSource {
 		return nil, &sandbox.LoadError{
 			Source: src.Name, Problem: fmt.Sprintf("is %d bytes long; a script may have %d", len(src.Code), maxSource),
@@ -57,6 +57,9 @@ func compileSource(src sandbox.Source) (p *program, err error) {
 		return nil, syntaxError(src, err)
 	}
 	outline := outlineOf(src.Name, src.Code, chunk)
+	if r != nil {
+		r.definition(chunk)
+	}
 	if chunk, err = rewrite(src.Name, chunk); err != nil {
 		return nil, err
 	}

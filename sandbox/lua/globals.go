@@ -54,6 +54,7 @@ func (v *vm) openGlobals() {
 	v.openTime()
 	v.openContext()
 	v.openLazy()
+	v.openRecords()
 	v.openGrants()
 }
 

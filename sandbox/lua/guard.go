@@ -9,7 +9,7 @@ import (
 // guards are the functions that stand for operators, in the order of
 // guardNames.
 func (v *vm) guards() []*glua.LFunction {
-	fns := []glua.LGFunction{v.concat, v.length, v.equal, v.less, v.lessEqual, v.greater, v.greaterEqual, v.joinLists}
+	fns := []glua.LGFunction{v.concat, v.length, v.equal, v.less, v.lessEqual, v.greater, v.greaterEqual, v.takeRecord, v.joinLists}
 	out := make([]*glua.LFunction, len(fns))
 	for i, fn := range fns {
 		out[i] = v.l.NewFunction(fn)

@@ -21,6 +21,9 @@ type handler struct {
 	programs []*program // modules, then the script
 	hash     string
 	granted  map[string]sandbox.Grant
+	// records are the tables that the function returns, when nothing but the
+	// engine sees them.
+	records []record
 
 	// spare is the state that Compile loaded to see that the script loads; the
 	// first instance takes it.
@@ -68,12 +71,25 @@ func newHandler(spec sandbox.Spec) (*handler, error) {
 
 // compile compiles the modules, then the script.
 func (h *handler) compile() error {
-	for _, src := range append(slices.Clone(h.spec.Modules), h.spec.Source) {
-		p, err := compileSource(src)
+	sources := append(slices.Clone(h.spec.Modules), h.spec.Source)
+	// A name that stands only where it is defined is called by nobody else.
+	named := 0
+	for _, src := range sources {
+		named += mentions(src, h.spec.Function)
+	}
+	var r *recorder
+	if named == 1 {
+		r = &recorder{function: h.spec.Function}
+	}
+	for _, src := range sources {
+		p, err := compileSource(src, r)
 		if err != nil {
 			return err
 		}
 		h.programs = append(h.programs, p)
+	}
+	if r != nil {
+		h.records = r.records
 	}
 	return nil
 }

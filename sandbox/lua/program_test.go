@@ -263,7 +263,8 @@ func (p *programmer) iterator() string {
 	case 1:
 		return "function(s, c) tick() out(s, c) if type(c) ~= 'number' then return 1, s end if c < 3 then return c + 1, s end end"
 	case 2:
-		return "function(s, c) tick() out(s, c) if c ~= 2 then return 2, s end end, " + p.list(3)
+		// No more than three: the reference mixes up locals when there are.
+		return "function(s, c) tick() out(s, c) if c ~= 2 then return 2, s end end, " + p.expr(2) + []string{"", ", " + p.call(1)}[p.pick(2)]
 	}
 	return "ipairs({" + p.list(3) + "})"
 }

@@ -4,6 +4,7 @@ import (
 	glua "github.com/yuin/gopher-lua"
 
 	"pipeline/engine/outcome"
+	"pipeline/engine/value"
 	"pipeline/sandbox"
 )
 
@@ -31,12 +32,20 @@ func (v *vm) result() outcome.Outcome {
 	if !v.d.Replies {
 		return v.noReply(v.d)
 	}
-	body, err := v.fromLua(first)
+	body, err := v.replied(first)
 	if err != nil {
 		return v.fail(outcome.FailResult, v.place()+"the value that "+v.h.spec.Function+" returned: "+err.Error())
 	}
 	v.replies = append(v.replies, outcome.Message{Body: body})
 	return outcome.Outcome{Kind: outcome.Reply, Replies: v.replies}
+}
+
+// replied is the value of a reply.
+func (v *vm) replied(lv glua.LValue) (value.Value, error) {
+	if lv == v.recorded.mark {
+		return v.fromRecord()
+	}
+	return v.fromLua(lv)
 }
 
 func (v *vm) single(x *verdict) outcome.Outcome {

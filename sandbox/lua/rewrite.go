@@ -32,7 +32,7 @@ const (
 )
 
 // guardNames is the order in which a chunk takes its guards as arguments.
-var guardNames = []string{guardConcat, guardLen, guardEq, guardLt, guardLe, guardGt, guardGe, mend.Join}
+var guardNames = []string{guardConcat, guardLen, guardEq, guardLt, guardLe, guardGt, guardGe, guardRecord, mend.Join}
 
 // rewriter walks a script once. It refuses what is nested too deeply and
 // numbers that would lose digits, and it replaces

@@ -48,10 +48,12 @@ type vm struct {
 	random  random
 	ctx     ctxTable
 	lazy    lazyBody
-	grants  []capability.Session
-	args    [8]value.Value
-	matcher pattern.Matcher
-	buf     []byte
+	// recorded is the record that the function returns.
+	recorded recorded
+	grants   []capability.Session
+	args     [8]value.Value
+	matcher  pattern.Matcher
+	buf      []byte
 }
 
 // Sizes of a state. The call stack has a fixed size because the growing one

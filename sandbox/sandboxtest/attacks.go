@@ -15,6 +15,7 @@ func LuaAttacks() []Attack {
 	var all []Attack
 	for _, group := range [][]Attack{
 		luaLoops, luaMemory, luaStrings, luaPatterns, luaEscapes, luaTampering, luaResults, luaSources(),
+		luaMeta, luaErrors, luaNumbers, luaLibraries, luaWords, luaCompiler(),
 	} {
 		all = append(all, group...)
 	}

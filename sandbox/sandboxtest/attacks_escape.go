@@ -151,9 +151,6 @@ var luaResults = []Attack{
 
 // luaSources are scripts that hurt when they are read.
 func luaSources() []Attack {
-	source := func(name, code string, ends []string) Attack {
-		return Attack{Name: "source: " + name, Code: []byte(code), Ends: ends, Loads: true}
-	}
 	handle := func(body string) string { return "function handle()\n" + body + "\nreturn ack()\nend" }
 	return []Attack{
 		source("too long", strings.Repeat("-- x\n", 1<<18), refused),

@@ -102,19 +102,21 @@ func (s Suite) collect(t *testing.T) map[string]report {
 func (s Suite) sum(t *testing.T, seen map[string]report) {
 	var beside, alone pace
 	var peak int64
-	var slowest string
+	var slowest, largest string
 	unfenced := 0
 	for name, r := range seen {
 		if beside.add(r.Beside); r.Beside.Slowest == beside.Slowest {
 			slowest = name
 		}
 		alone.add(r.Alone)
-		peak = max(peak, r.Resident)
+		if r.Resident > peak {
+			peak, largest = r.Resident, name
+		}
 		if !r.Fenced {
 			unfenced++
 		}
 	}
-	t.Logf("%d attacks, %d of them without a fence; peak memory %d MiB", len(seen), unfenced, peak>>20)
+	t.Logf("%d attacks, %d of them without a fence; peak memory of the process %d MiB (by %q)", len(seen), unfenced, peak>>20, largest)
 	t.Logf("the healthy neighbour: %.0f calls a second beside them, %.0f alone; %d of %d wrong; slowest call %s (beside %q), alone %s",
 		beside.rate(), alone.rate(), beside.Harmed, beside.Calls, beside.Slowest, slowest, alone.Slowest)
 	if slowness == 1 && beside.rate() < keptRate*alone.rate() {
