@@ -208,9 +208,9 @@ func TestAClockThatIsSetBackHoldsNothingUp(t *testing.T) {
 	}
 }
 
-// TestTogetherTwoNeverExceedTheLimit lets any number of processes take what they
+// TestOneNeverExceedsTheLimitAndManyByHalvesOfIt lets any number of processes take what they
 // may, at any times, and compares with the promised bound.
-func TestTogetherTwoNeverExceedTheLimit(t *testing.T) {
+func TestOneNeverExceedsTheLimitAndManyByHalvesOfIt(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.Int64Range(1, 2000).Draw(t, "limit")
 		n := rapid.IntRange(1, 6).Draw(t, "processes")
