@@ -137,6 +137,7 @@ const (
 	EventDuplicate      EventName = "entry.duplicate"
 	EventBodyMissing    EventName = "entry.body_missing"
 	EventSettleRefused  EventName = "settle.refused"
+	EventSettleAccepted EventName = "settle.accepted"
 	EventReplyTorn      EventName = "reply.torn"
 	EventSettleApart    EventName = "settle.apart"
 	EventDeadLettered   EventName = "entry.dead_lettered"

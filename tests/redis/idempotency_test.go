@@ -141,15 +141,7 @@ func TestAFullServerMakesTheGroupWait(t *testing.T) {
 			full(t, s, true)
 			addWhileFull(t, s, 3, 1, 4)
 			v.settled("s", observe.ResultDuplicate, 1)
-			v.record.wait(t, "the refusals are told", func() bool {
-				refused := 0
-				for _, e := range v.record.events {
-					if e.Name == observe.EventSettleRefused {
-						refused++
-					}
-				}
-				return refused >= 2
-			})
+			v.record.wait(t, "the refusals are told", func() bool { return countEvents(v, observe.EventSettleRefused) == 1 })
 			if got := pendingNow(t, s); got != 2 {
 				t.Errorf("%d pending while the server is full", got)
 			}

@@ -22,10 +22,29 @@ func (s *Settler) refuse(it *batch.Item, err error) {
 		return
 	}
 	s.work.kept[it] = true
-	s.Event(observe.Event{
-		Name: observe.EventSettleRefused, Level: sandbox.Error, Count: 1, Err: err,
-		Message: "the server refuses what entry " + it.Delivery.ID.String() + " came to; it is held and will be settled again",
-	})
+	if s.work.refusal == nil {
+		s.work.refusal, s.work.refused = err, it.Delivery.ID
+	}
+}
+
+// tellRefused tells once why outcomes are refused, however many there are and how
+// often they are tried, and once that none is any more.
+func (s *Settler) tellRefused() {
+	err, n := s.work.refusal, len(s.work.kept)
+	switch {
+	case err != nil && (s.refusal == nil || s.refusal.Error() != err.Error()):
+		s.refusal = err
+		s.Event(observe.Event{
+			Name: observe.EventSettleRefused, Level: sandbox.Error, Count: n, Err: err,
+			Message: "the server refuses what entry " + s.work.refused.String() +
+				" and perhaps others came to; they are held and settled again until it takes them",
+		})
+	case err == nil && s.refusal != nil && len(s.refused) == 0 && len(s.queue) == 0:
+		s.refusal = nil
+		s.Event(observe.Event{
+			Name: observe.EventSettleAccepted, Level: sandbox.Info, Message: "the server takes what it refused before",
+		})
+	}
 }
 
 // ours reports whether a step that was sent again, of an entry that is no longer

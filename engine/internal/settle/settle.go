@@ -75,6 +75,8 @@ type Settler struct {
 	work    work
 	// withheld waits for room where it is to be published.
 	withheld withheld
+	// refusal is why outcomes are refused, as it was told; nil where none are.
+	refusal error
 }
 
 // Init makes the settler's queue. Call it before Run.
@@ -169,6 +171,7 @@ func (s *Settler) settle(ctx context.Context, shares []batch.Share) {
 	s.judge(ctx, res)
 	s.buryTrimmed(ctx, res)
 	s.tellDuplicates()
+	s.tellRefused()
 	s.stop()
 	s.report(shares)
 }

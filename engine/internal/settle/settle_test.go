@@ -216,7 +216,7 @@ func TestARefusedStepIsHeldAndSettledAgainWithoutTheOthers(t *testing.T) {
 		t.Fatalf("settlements: %+v", b.server.settles)
 	}
 	expect(t, "observed", b.results(), []string{"2-0 ack", "1-0 ack"})
-	expect(t, "events", b.events, []observe.EventName{observe.EventSettleRefused})
+	expect(t, "events", b.events, []observe.EventName{observe.EventSettleRefused, observe.EventSettleAccepted})
 }
 
 func TestALostLeaseTakesTheReplyButNotTheAcknowledgement(t *testing.T) {

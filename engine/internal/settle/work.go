@@ -21,6 +21,9 @@ type work struct {
 	unfenced   []*batch.Item
 	stops      []*batch.Item
 	kept       map[*batch.Item]bool
+	// refusal is why the first of those that were refused was, refused its id.
+	refusal error
+	refused broker.ID
 	// resent: an answer was lost, so that some of it may have been written before.
 	resent bool
 	// sent is when it was first sent; bury is Settler.Bury.
@@ -71,6 +74,7 @@ func (w *work) reset(owner broker.Owner) {
 	*s = broker.Settlement{Owner: owner, Acks: s.Acks[:0], Steps: s.Steps[:0], Waits: s.Waits[:0], Forget: s.Forget[:0]}
 	w.items, w.stepItems, w.waitItems = w.items[:0], w.stepItems[:0], w.waitItems[:0]
 	w.releases, w.unfenced, w.stops = w.releases[:0], w.unfenced[:0], w.stops[:0]
+	w.refusal = nil
 	w.resent, w.duplicates = false, 0
 }
 
