@@ -30,7 +30,7 @@ func (v *View) Report(r *diag.Report) {
 	} else {
 		_ = r.WriteText(&b, diag.TextOptions{Color: v.o.ErrColor, Width: v.o.ErrWidth})
 	}
-	v.say(b.Bytes())
+	v.say([]byte(hideLogins(b.String())))
 }
 
 // Warnings prints the warnings of a pipeline that runs in spite of them, one a
@@ -46,6 +46,9 @@ func (v *View) Warnings(r *diag.Report) {
 // Diagnostic prints one problem outside of any report: a line of JSON, or one
 // line of text with its remedy below.
 func (v *View) Diagnostic(d diag.Diagnostic) {
+	for _, text := range []*string{&d.Range.File, &d.Summary, &d.Detail, &d.Suggestion} {
+		*text = hideLogins(*text)
+	}
 	if v.o.JSON {
 		d.Edits = append([]diag.Edit{}, d.Edits...)
 		v.event(struct {
@@ -96,6 +99,7 @@ type Failure struct {
 
 // Failure prints the reason of a non-zero exit.
 func (v *View) Failure(f Failure) {
+	f.Message = hideLogins(f.Message)
 	if v.o.JSON {
 		v.event(struct {
 			Event   string `json:"event"`
