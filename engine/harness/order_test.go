@@ -133,3 +133,55 @@ func TestWhatIsHeldWhenItsGroupIsLostRunsOnce(t *testing.T) {
 		}
 	})
 }
+
+// Where nobody claims, what a process left whose slot nobody takes again is taken
+// over by another one of its machine; not what a living one holds.
+func TestWhereNobodyClaimsTheSlotsThatAreGivenUpAreLookedAfter(t *testing.T) {
+	everyClaim(t, func(t *testing.T, version string) {
+		b := open(t, harness.Config{
+			Version: version, Pipeline: single(func(s *spec.Subscription) { s.Claim = nil }),
+			Handlers: map[string]sandbox.Handler{"s": harness.Func(func(ctx context.Context, d *sandbox.Delivery) outcome.Outcome {
+				switch harness.WorkerOf(ctx).Name() {
+				case "worker2":
+					_ = harness.Sleep(ctx, time.Hour) // it dies of it
+				case "worker3":
+					_ = harness.Sleep(ctx, 4*time.Minute) // it lives
+				}
+				return outcome.Outcome{Kind: outcome.Ack}
+			})},
+		})
+		var all []*harness.Worker
+		for range 3 {
+			w, err := b.StartOn(t.Context(), "machine")
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, w)
+		}
+		for range 12 {
+			b.publish("in", `{}`)
+		}
+		if n := len(b.Pending("g")); n < 2 {
+			t.Fatalf("%d entries are pending, want some of two workers", n)
+		}
+		held := 0
+		for _, p := range b.Pending("g") {
+			if p.Consumer == all[2].Consumer("s") {
+				held++
+			}
+		}
+		if err := all[1].Kill(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		b.advance(2 * time.Minute)
+		for _, p := range b.Pending("g") {
+			if p.Consumer != all[2].Consumer("s") {
+				t.Errorf("entry %v is still %s's", p.ID, p.Consumer)
+			}
+		}
+		if n := len(b.Pending("g")); n != held {
+			t.Errorf("%d entries are pending, want the %d that a living worker holds", n, held)
+		}
+		b.advance(time.Hour)
+	})
+}

@@ -250,6 +250,7 @@ func (o *ordeal) judge(length, took time.Duration) {
 		slices.Sort(o.violations)
 		o.t.Errorf("%d payments in the wrong order: %s", len(o.violations), strings.Join(o.violations[:min(10, len(o.violations))], "; "))
 	}
+	redistest.Leftovers(o.t, o.server, "payments")
 	if length >= thorough && !o.enough() {
 		o.t.Errorf("too little happened in %v: at least %d kills, %d stalls, %d cuts and %d payments are wanted",
 			took, leastKills, leastStalls, leastCuts, leastPayment)

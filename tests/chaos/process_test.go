@@ -233,6 +233,7 @@ func expectOneReplyEach(t *testing.T, s *redistest.Server, n int) {
 	if v := count(t, s, n); v.lost+v.duplicates > 0 || v.dead > 0 {
 		t.Errorf("%d payments without a reply, %d replies too many, %d dead letters; %s", v.lost, v.duplicates, v.dead, v.examples)
 	}
+	redistest.Leftovers(t, s, "payments")
 }
 
 // verdict is what came of payments in the group that screens them.

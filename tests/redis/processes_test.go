@@ -131,6 +131,7 @@ func expectClean(t *testing.T, s *redistest.Server, consumers int64) {
 	if g[0].Pending != 0 || g[0].Lag != 0 || g[0].Consumers > consumers {
 		t.Errorf("%d pending, lag %d, %d consumers; want 0, 0 and %d", g[0].Pending, g[0].Lag, g[0].Consumers, consumers)
 	}
+	redistest.Leftovers(t, s, "in")
 }
 
 func TestALiveWorkerIsNotRobbedHoweverLongItWorks(t *testing.T) {

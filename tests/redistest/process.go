@@ -17,7 +17,7 @@ import (
 
 // startTimeout is how long a server may take from its start to its first answer; the stop of one that has
 // to write its data first may take as long.
-const startTimeout = 20 * time.Second
+const startTimeout = time.Minute
 
 // errPortTaken says that another process got the port between its choice and the server's start.
 var errPortTaken = errors.New("the port was taken meanwhile")

@@ -73,6 +73,9 @@ func play(version string, p *plan, mutate func(broker.Broker) broker.Broker) (pr
 	}
 	s.recover()
 	s.model.judge()
+	if s.model.epoch == 0 && !slices.ContainsFunc(s.model.entries, func(e *entry) bool { return e.gone }) {
+		s.do("check", h.Check())
+	}
 	dump := h.String()
 	if err := h.Close(); err != nil {
 		s.model.wrong("close: %v", err)
