@@ -110,19 +110,11 @@ func TestAnEntryThatKillsItsProcessDiesAlone(t *testing.T) {
 			} else {
 				starts++
 				harmless(5)
-				if starts%2 == 0 {
-					eventually(t, "what comes is processed while the deadly entry runs", func() bool { return replied(t, s, n-5, n) })
-				}
 			}
 			p.kill()
 		}
 		if starts != 4 {
 			t.Errorf("the deadly entry was started %d times, want 4", starts)
-		}
-		letter := s.Client().XRange(t.Context(), "dead", "-", "+").Val()
-		if len(letter) != 1 || letter[0].Values["_payload"] != `{"deadly":true}` || letter[0].Values["h:dead-letter-reason"] != "failed" ||
-			letter[0].Values["h:dead-letter-attempts"] != "4" {
-			t.Errorf("dead letters %v, want the deadly entry's, failed after 4 attempts", letter)
 		}
 		replies := map[string]int{}
 		for _, e := range s.Client().XRange(t.Context(), "done", "-", "+").Val() {
@@ -134,21 +126,6 @@ func TestAnEntryThatKillsItsProcessDiesAlone(t *testing.T) {
 			}
 		}
 	})
-}
-
-// replied reports whether each entry from one number up to another has a reply.
-func replied(t *testing.T, s *redistest.Server, from, to int) bool {
-	t.Helper()
-	seen := map[any]bool{}
-	for _, e := range s.Client().XRange(t.Context(), "done", "-", "+").Val() {
-		seen[e.Values["_payload"]] = true
-	}
-	for i := from; i < to; i++ {
-		if !seen[fmt.Sprintf(`{"n":%d}`, i)] {
-			return false
-		}
-	}
-	return true
 }
 
 // left is how many entries of the group are pending.
