@@ -6,7 +6,9 @@
 package capability
 
 import (
+	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -26,7 +28,7 @@ type Capability struct {
 	// Functions are what the handler can call, by their index.
 	Functions []Function
 	// Open makes the part that belongs to one instance. It is called with
-	// settings that Check has accepted.
+	// settings that Resolve has completed.
 	Open func(g sandbox.Grant, host sandbox.Host) Session
 }
 
@@ -49,6 +51,8 @@ type Function struct {
 }
 
 // Session is a capability as one instance uses it. It is used by one goroutine.
+// One that waits for something outside is a Waiter as well, one that holds
+// something open a Closer.
 type Session interface {
 	// Begin starts a call: bounds that are per call start anew. d is nil while
 	// a script is loaded.
@@ -56,6 +60,21 @@ type Session interface {
 	// Call runs function fn. The arguments are valid until it returns. An error
 	// is raised in the script, so it says what to do.
 	Call(fn int, args []value.Value) (value.Value, error)
+}
+
+// Waiter is a Session whose functions may wait for something outside. The
+// engine gives it a context before each Begin, which ends when the call does,
+// runs out of its time, or is called off: no function may wait longer.
+type Waiter interface {
+	Session
+	Within(ctx context.Context)
+}
+
+// Closer is a Session that holds something open. It is closed once, when the
+// instance is, or when the state of a script that it belongs to is given up.
+type Closer interface {
+	Session
+	Close()
 }
 
 // all is every kind of this version, by name.
@@ -73,6 +92,32 @@ func Lookup(kind string) (*Capability, bool) {
 
 // All returns every capability, ordered by kind.
 func All() []*Capability { return slices.Clone(all) }
+
+// Replace makes these the capabilities of the whole process until restore is
+// called. It is for tests of engines and of what is built on them; nothing that
+// uses capabilities may run meanwhile.
+func Replace(kinds ...*Capability) (restore func()) {
+	before := all
+	all = kinds
+	return func() { all = before }
+}
+
+// Resolve is Check, and returns the grant with the default of each argument
+// that is absent and has one.
+func Resolve(g sandbox.Grant) (sandbox.Grant, error) {
+	if err := Check(g); err != nil {
+		return g, err
+	}
+	c, _ := Lookup(g.Kind)
+	settings := make(map[string]value.Value, len(c.Settings))
+	maps.Copy(settings, g.Settings)
+	for _, s := range c.Settings {
+		if _, given := settings[s.Name]; !given && s.Default.Kind() != value.Null {
+			settings[s.Name] = s.Default
+		}
+	}
+	return sandbox.Grant{Kind: g.Kind, Settings: settings}, nil
+}
 
 // Check finds what is wrong with a grant.
 func Check(g sandbox.Grant) error {

@@ -26,10 +26,10 @@ func TestCheck(t *testing.T) {
 
 // TestCheckSettings uses a capability with arguments, which log has none of.
 func TestCheckSettings(t *testing.T) {
-	all = append(all, &Capability{Kind: "test", Settings: []Setting{
+	defer Replace(Log, &Capability{Kind: "test", Settings: []Setting{
 		{Name: "hosts", Type: value.Array, Required: true}, {Name: "limit", Type: value.Number, Default: value.NewNumber("5")},
-	}})
-	defer func() { all = all[:len(all)-1] }()
+		{Name: "name", Type: value.String},
+	}})()
 	for want, settings := range map[string]map[string]value.Value{
 		"hosts is required":       {"limit": value.NewNumber("1")},
 		"limit must be a number":  {"hosts": value.NewArray(nil), "limit": value.NewString("1")},
@@ -40,6 +40,26 @@ func TestCheckSettings(t *testing.T) {
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("got %v, want %q", err, want)
 		}
+	}
+}
+
+// TestResolve completes grants with defaults and leaves the given ones alone.
+func TestResolve(t *testing.T) {
+	defer Replace(&Capability{Kind: "test", Settings: []Setting{
+		{Name: "limit", Type: value.Number, Default: value.NewNumber("5")}, {Name: "name", Type: value.String},
+	}})()
+	for want, settings := range map[string]map[string]value.Value{"5": nil, "7": {"limit": value.NewNumber("7")}} {
+		g, err := Resolve(sandbox.Grant{Kind: "test", Settings: settings})
+		limit := g.Settings["limit"]
+		if _, named := g.Settings["name"]; err != nil || named || limit.Text() != want {
+			t.Errorf("%+v, %v, want a limit of %s", g, err, want)
+		}
+		if _, added := settings["limit"]; added && want == "5" {
+			t.Error("the given settings were changed")
+		}
+	}
+	if _, err := Resolve(sandbox.Grant{Kind: "log"}); err == nil {
+		t.Error("an unknown capability was resolved")
 	}
 }
 

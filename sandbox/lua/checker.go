@@ -72,6 +72,7 @@ func (k *checked) load(h *handler) error {
 	if err != nil {
 		return err
 	}
+	defer v.close()
 	k.defined = v.defined()
 	for _, p := range h.programs {
 		k.outlines = append(k.outlines, p.outline)

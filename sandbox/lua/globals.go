@@ -7,7 +7,6 @@ import (
 	glua "github.com/yuin/gopher-lua"
 
 	"pipeline/engine/outcome"
-	"pipeline/sandbox/capability"
 )
 
 // globals is the global scope. Functions see env, an empty table that stands
@@ -109,9 +108,7 @@ func (v *vm) load() (err error) {
 			err = v.loadError(script, errCrash)
 		}
 	}()
-	for _, g := range v.grants {
-		g.Begin(nil)
-	}
+	v.beginGrants(nil)
 	for _, p := range v.h.programs {
 		if err := v.loadProgram(p, p != script); err != nil {
 			return err
@@ -189,66 +186,4 @@ func (v *vm) defined() map[string]definition {
 type definition struct {
 	file string
 	line int
-}
-
-// openGrants defines the functions of what the handler was granted, and in the
-// place of what it was not, tables that say how to grant it.
-func (v *vm) openGrants() {
-	for _, c := range capability.All() {
-		if g, ok := v.h.granted[c.Kind]; ok {
-			v.openGrant(c, c.Open(g, v.h.spec.Host))
-		} else {
-			v.refuseGrant(c.Kind)
-		}
-	}
-}
-
-func (v *vm) openGrant(c *capability.Capability, s capability.Session) {
-	v.grants = append(v.grants, s)
-	list := make([]entry, len(c.Functions))
-	for i, f := range c.Functions {
-		list[i] = entry{f.Name, func(l *glua.LState) int { return v.callGrant(s, c, i) }}
-	}
-	v.library(c.Kind, list)
-}
-
-// callGrant runs a granted function on the arguments of the current call.
-func (v *vm) callGrant(s capability.Session, c *capability.Capability, fn int) int {
-	n := min(v.l.GetTop(), len(v.args))
-	for i := range n {
-		arg, err := v.fromLua(v.l.Get(i + 1))
-		if err != nil {
-			v.raise("argument %d of %s.%s: %s", i+1, c.Kind, c.Functions[fn].Name, err.Error())
-		}
-		v.args[i] = arg
-	}
-	v.use(10, 0)
-	result, err := s.Call(fn, v.args[:n])
-	if err != nil {
-		v.raise("%s", err.Error())
-	}
-	out, convertErr := v.toLua(&result)
-	if convertErr != nil {
-		v.raise("%s", convertErr.Error())
-	}
-	v.l.Push(out)
-	return 1
-}
-
-func (v *vm) refuseGrant(kind string) {
-	t := &glua.LTable{}
-	meta := v.l.CreateTable(0, 2)
-	refuse := v.l.NewFunction(func(l *glua.LState) int {
-		use := kind
-		if name, ok := l.Get(2).(glua.LString); ok {
-			use += "." + short(string(name))
-		}
-		v.raise("%s", capability.Missing(kind, use, v.h.spec.Label))
-		return 0
-	})
-	meta.RawSetString("__index", refuse)
-	meta.RawSetString("__newindex", refuse)
-	t.Metatable = meta
-	v.frozen[t] = &glua.LTable{Metatable: glua.LNil}
-	v.globals.table.RawSetString(kind, t)
 }

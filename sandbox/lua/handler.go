@@ -61,7 +61,8 @@ func newHandler(spec sandbox.Spec) (*handler, error) {
 	}
 	h.spec.Function = cmp.Or(spec.Function, "handle")
 	for _, g := range spec.Grants {
-		if err := capability.Check(g); err != nil {
+		g, err := capability.Resolve(g)
+		if err != nil {
 			return nil, fmt.Errorf("handler %q: %w", spec.Label, err)
 		}
 		h.granted[g.Kind] = g
@@ -120,6 +121,7 @@ func (h *handler) Hash() string { return h.hash }
 func (h *handler) Close() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.spare.close()
 	h.spare = nil
 	return nil
 }

@@ -64,7 +64,8 @@ func (in *instance) usage() sandbox.Usage {
 // ready sees to it that there is a state.
 func (in *instance) ready(ctx context.Context) error {
 	if g := theWatchdog.generation.Load(); g != in.generation {
-		in.generation, in.vm = g, nil
+		in.generation = g
+		in.giveUp()
 	}
 	if in.vm != nil {
 		return nil
@@ -80,12 +81,18 @@ func (in *instance) after(use sandbox.Usage) {
 	if in.meter.kind == "" && !in.vm.broken && use.Bytes < recycleBytes && in.calls < recycleCalls {
 		return
 	}
-	in.vm = nil
+	in.giveUp()
 	if in.meter.kind != "" && in.meter.kind != outcome.FailCanceled && theWatchdog.size.Load() > theWatchdog.limit.Load()/2 {
 		// Much of the heap is likely what was just stopped. It must not count
 		// against the next call.
 		runtime.GC()
 	}
+}
+
+// giveUp throws the state away.
+func (in *instance) giveUp() {
+	in.vm.close()
+	in.vm = nil
 }
 
 // load makes a state and runs the top level of modules and script in it,
@@ -97,6 +104,7 @@ func (in *instance) load(ctx context.Context) (v *vm, err error) {
 	defer in.meter.end()
 	v = newVM(in.h, in.meter)
 	if err := v.load(); err != nil {
+		v.close()
 		return nil, err
 	}
 	return v, nil
@@ -109,6 +117,7 @@ func (in *instance) bound(ctx context.Context) (*vm, error) {
 		return nil, err
 	}
 	if err := v.bind(); err != nil {
+		v.close()
 		return nil, err
 	}
 	return v, nil
@@ -117,7 +126,8 @@ func (in *instance) bound(ctx context.Context) (*vm, error) {
 // Close implements sandbox.Instance.
 func (in *instance) Close() {
 	if !in.closed {
-		in.closed, in.vm = true, nil
+		in.closed = true
+		in.giveUp()
 		theWatchdog.remove(in.meter)
 	}
 }

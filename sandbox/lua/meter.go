@@ -15,7 +15,7 @@ import (
 // has stopped a call it stays stopped until the next: a script cannot catch
 // its way out.
 //
-// All fields but seq and kill belong to the goroutine that runs the call.
+// All fields but seq, kill and waiting belong to the goroutine that runs the call.
 type meter struct {
 	used, maxUsed   int64
 	bytes, maxBytes int64
@@ -29,7 +29,9 @@ type meter struct {
 	// seq is odd while a call runs; the watchdog tells calls apart by it.
 	seq atomic.Uint64
 	// kill is zero, or the number of the call to stop and why.
-	kill    atomic.Uint64
+	kill atomic.Uint64
+	// waiting is nil when the call cannot wait.
+	waiting atomic.Pointer[waiting]
 	timeout time.Duration
 }
 
@@ -67,6 +69,22 @@ func (m *meter) begin(ctx context.Context) {
 func (m *meter) end() {
 	m.seq.Add(1)
 	m.ctx = nil
+	if w := m.waiting.Swap(nil); w != nil {
+		w.cancel()
+	}
+}
+
+// waiting is what a call may wait for outside.
+type waiting struct {
+	seq    uint64
+	cancel context.CancelFunc
+}
+
+// callOff ends what the call with that number waits for.
+func (m *meter) callOff(seq uint64) {
+	if w := m.waiting.Load(); w != nil && w.seq == seq {
+		w.cancel()
+	}
 }
 
 // Done implements context.Context. The engine calls it before each

@@ -51,6 +51,7 @@ type vm struct {
 	// recorded is the record that the function returns.
 	recorded recorded
 	grants   []capability.Session
+	waiters  []capability.Waiter
 	args     [8]value.Value
 	matcher  pattern.Matcher
 	buf      []byte
@@ -101,9 +102,7 @@ func (v *vm) begin(d *sandbox.Delivery) {
 	}
 	v.random.seeded = false
 	v.ctx.reset()
-	for _, g := range v.grants {
-		g.Begin(d)
-	}
+	v.beginGrants(d)
 }
 
 // call runs the handler's function for d. The meter has begun.

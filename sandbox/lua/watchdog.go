@@ -214,7 +214,10 @@ func (w *watchdog) bound(grown *watched, heap int64, now time.Time) {
 	}
 }
 
-func (x *watched) stop(reason uint64) { x.m.kill.Store(x.seq<<killBits | reason) }
+func (x *watched) stop(reason uint64) {
+	x.m.kill.Store(x.seq<<killBits | reason)
+	x.m.callOff(x.seq)
+}
 
 // readHeap is the size of all objects on the heap, dead ones that are not yet
 // collected among them, and of what was alive at the last collection.
