@@ -5,7 +5,7 @@ package sandboxtest
 // different here: see the comments.
 func LuaCases() []Case {
 	var all []Case
-	for _, group := range [][]Case{stringCases, formatCases, patternCases, tableCases, baseCases, mathCases, intCases, helperCases, luaCompiled()} {
+	for _, group := range [][]Case{stringCases, formatCases, patternCases, tableCases, baseCases, mathCases, intCases, helperCases, luaCompiled(), luaManual, luaDifferent} {
 		all = append(all, group...)
 	}
 	return all
