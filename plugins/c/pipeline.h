@@ -1,0 +1,203 @@
+/* pipeline.h: handlers in C for the interface "pipeline 1".
+ *
+ * Include it in one file, define handlers, and build with ./build.sh. It needs
+ * no C library and allocates nothing but its two buffers.
+ *
+ *   PIPELINE_HANDLER(screen_payment) {
+ *     pipeline_text payment = pipeline_member(input, "body");
+ *     ...
+ *     return PIPELINE_ACK;
+ *   }
+ */
+#ifndef PIPELINE_H
+#define PIPELINE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Results that are a code alone. */
+#define PIPELINE_ACK 0ull
+#define PIPELINE_RETRY 1ull
+#define PIPELINE_DEAD 2ull
+#define PIPELINE_DROP 3ull
+
+/* Levels of pipeline_log. */
+#define PIPELINE_DEBUG (-4)
+#define PIPELINE_INFO 0
+#define PIPELINE_WARN 4
+#define PIPELINE_ERROR 8
+
+/* How long a result may be; define it before including this file. */
+#ifndef PIPELINE_OUTPUT
+#define PIPELINE_OUTPUT 65536
+#endif
+
+/* A piece of text, not ended by a zero. n is 0 where there is none. */
+typedef struct {
+  const char *p;
+  uint32_t n;
+} pipeline_text;
+
+/* Defines a handler function. Its input is the envelope, a JSON object with
+ * the member "body"; with `input = "raw"` it is the body's bytes. */
+#define PIPELINE_HANDLER(name)                                              \
+  static uint64_t name##_handler(pipeline_text input);                      \
+  __attribute__((export_name(#name))) uint64_t name(const char *p, uint32_t n) { \
+    pipeline_text input = {p, n};                                           \
+    pipeline_length = 0;                                                    \
+    return name##_handler(input);                                           \
+  }                                                                         \
+  static uint64_t name##_handler(pipeline_text input)
+
+/* What the host offers. pipeline_log needs `grant "log" {}` in the pipeline
+ * file; fields is a JSON object, or empty. */
+__attribute__((import_module("pipeline"), import_name("log"))) void
+pipeline_log(int32_t level, const char *text, uint32_t n, const char *fields, uint32_t fields_n);
+/* The time of the delivery in milliseconds; it stands still during a call. */
+__attribute__((import_module("pipeline"), import_name("now"))) int64_t pipeline_now(void);
+/* Random bytes; the same entry gives the same ones. */
+__attribute__((import_module("pipeline"), import_name("random"))) void pipeline_random(void *p, uint32_t n);
+/* Writes what the envelope calls that and returns its length, or -1; what is
+ * longer than the room is not written. "header:NAME" is one header. */
+__attribute__((import_module("pipeline"), import_name("meta"))) int32_t
+pipeline_meta(const char *name, uint32_t n, char *p, uint32_t room);
+
+static char pipeline_output[PIPELINE_OUTPUT];
+static uint32_t pipeline_length;
+
+__attribute__((export_name("pipeline_abi_1"))) void pipeline_abi_1(void) {}
+
+/* The input buffer: pages of its own, so that it never moves. */
+__attribute__((export_name("pipeline_alloc"))) void *pipeline_alloc(uint32_t size) {
+  size_t page = __builtin_wasm_memory_grow(0, (size_t)(size + 65535ull) >> 16);
+  return page == (size_t)-1 ? NULL : (void *)(page << 16);
+}
+
+/* ---- reading JSON ---- */
+
+static const char *pipeline_space(const char *p, const char *end) {
+  while (p < end && (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r')) p++;
+  return p;
+}
+
+static const char *pipeline_skip_string(const char *p, const char *end) {
+  for (p++; p < end && *p != '"'; p++)
+    if (*p == '\\') p++;
+  return p < end ? p + 1 : end;
+}
+
+/* The end of the value at p. */
+static const char *pipeline_skip(const char *p, const char *end) {
+  int depth = 0;
+  do {
+    if (p >= end) return end;
+    if (*p == '"') {
+      p = pipeline_skip_string(p, end);
+    } else if (*p == '{' || *p == '[') {
+      depth++, p++;
+    } else if (*p == '}' || *p == ']') {
+      depth--, p++;
+    } else if (depth > 0 && (*p == ',' || *p == ':')) {
+      p++;
+    } else {
+      while (p < end && *p != ',' && *p != '}' && *p != ']' && *p != ' ' && *p != '\t' && *p != '\n' && *p != '\r') p++;
+    }
+    if (depth > 0) p = pipeline_space(p, end);
+  } while (depth > 0);
+  return p;
+}
+
+static int pipeline_equal(pipeline_text a, const char *b) {
+  uint32_t i = 0;
+  for (; i < a.n; i++)
+    if (b[i] == 0 || a.p[i] != b[i]) return 0;
+  return b[i] == 0;
+}
+
+/* The member of an object as it is written: a string has its quotes, a number
+ * all its digits. Names with escapes are not found. */
+static pipeline_text pipeline_member(pipeline_text object, const char *name) {
+  const char *end = object.p + object.n, *p = pipeline_space(object.p, end);
+  pipeline_text none = {0, 0};
+  if (p >= end || *p != '{') return none;
+  for (p = pipeline_space(p + 1, end); p < end && *p == '"';) {
+    const char *from = p, *to = pipeline_skip_string(p, end);
+    pipeline_text key = {from + 1, to - from >= 2 ? (uint32_t)(to - from - 2) : 0};
+    p = pipeline_space(to, end);
+    if (p >= end || *p != ':') return none;
+    p = pipeline_space(p + 1, end);
+    from = p, p = pipeline_skip(p, end);
+    if (pipeline_equal(key, name)) {
+      pipeline_text value = {from, (uint32_t)(p - from)};
+      return value;
+    }
+    p = pipeline_space(p, end);
+    if (p < end && *p == ',') p = pipeline_space(p + 1, end);
+  }
+  return none;
+}
+
+/* The text of a string without its quotes; escapes stay as they are. */
+static pipeline_text pipeline_string(pipeline_text value) {
+  pipeline_text none = {0, 0}, inner = {value.p + 1, value.n - 2};
+  return value.n >= 2 && value.p[0] == '"' ? inner : none;
+}
+
+static int pipeline_starts_with(pipeline_text text, const char *head) {
+  for (uint32_t i = 0; head[i]; i++)
+    if (i >= text.n || text.p[i] != head[i]) return 0;
+  return 1;
+}
+
+/* A number as a double, as near as comparisons and sums need. */
+static double pipeline_number(pipeline_text value) {
+  const char *p = value.p, *end = p + value.n;
+  double sign = 1, n = 0;
+  int exponent = 0, e = 0, negative = 0;
+  if (p < end && *p == '-') sign = -1, p++;
+  for (; p < end && *p >= '0' && *p <= '9'; p++) n = n * 10 + (*p - '0');
+  if (p < end && *p == '.')
+    for (p++; p < end && *p >= '0' && *p <= '9'; p++) n = n * 10 + (*p - '0'), exponent--;
+  if (p < end && (*p == 'e' || *p == 'E')) {
+    p++;
+    if (p < end && (*p == '-' || *p == '+')) negative = *p == '-', p++;
+    for (; p < end && *p >= '0' && *p <= '9'; p++)
+      if (e < 10000) e = e * 10 + (*p - '0');
+    exponent += negative ? -e : e;
+  }
+  double power = 1, base = 10;
+  for (unsigned k = exponent < 0 ? -(unsigned)exponent : (unsigned)exponent; k; k >>= 1, base *= base)
+    if (k & 1) power *= base;
+  return sign * (exponent < 0 ? n / power : n * power);
+}
+
+/* ---- writing a result ---- */
+
+/* Adds to the result. A result that is too long ends the call. */
+static void pipeline_put(const char *p, uint32_t n) {
+  if (n > PIPELINE_OUTPUT - pipeline_length) __builtin_trap();
+  for (uint32_t i = 0; i < n; i++) pipeline_output[pipeline_length + i] = p[i];
+  pipeline_length += n;
+}
+
+static void pipeline_write(const char *s) {
+  uint32_t n = 0;
+  while (s[n]) n++;
+  pipeline_put(s, n);
+}
+
+static void pipeline_write_text(pipeline_text text) { pipeline_put(text.p, text.n); }
+
+/* The result that was written, which is what a handler returns. */
+static uint64_t pipeline_result(void) {
+  return (uint64_t)(uintptr_t)pipeline_output << 32 | pipeline_length;
+}
+
+/* A reply is what is written between these two: one JSON value. */
+static void pipeline_reply_begin(void) { pipeline_write("{\"action\":\"reply\",\"replies\":[{\"body\":"); }
+static uint64_t pipeline_reply_end(void) {
+  pipeline_write("}]}");
+  return pipeline_result();
+}
+
+#endif

@@ -1,0 +1,232 @@
+package plugins_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"pipeline/engine/outcome"
+	"pipeline/engine/value"
+	"pipeline/plugins"
+	"pipeline/sandbox"
+	"pipeline/sandbox/lua"
+	"pipeline/sandbox/wasm"
+)
+
+// bodies are the payments of the worked example, and some that are not in it.
+func bodies(t testing.TB) []string {
+	t.Helper()
+	text, err := os.ReadFile("../examples/payments.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for line := range bytes.Lines(text) {
+		var envelope struct{ Entry json.RawMessage }
+		if err := json.Unmarshal(line, &envelope); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, string(envelope.Entry))
+	}
+	if len(all) < 10 {
+		t.Fatalf("only %d payments", len(all))
+	}
+	return append(all,
+		`{"id":18446744073709551615,"account":"a","amount_cents":1000000}`,
+		`{"id":9007199254740993,"account":"\"}{,[:","amount_cents":1000001,"more":{"id":1,"list":[[],{"amount_cents":5}]}}`,
+		`{"account":"é","amount_cents":18446744073709551615,"id":-1}`,
+		`{"id":2,"account":"a\\","amount_cents":1.0000005e6}`,
+		`{"id":3,"account":"","amount_cents":-5e300}`,
+	)
+}
+
+func delivery(t testing.TB, body string) *sandbox.Delivery {
+	t.Helper()
+	v, err := value.ParseJSON(body, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &sandbox.Delivery{
+		ID: "1700000000000-0", Stream: "payments", Group: "fraud", Subscription: "screen_payment", Key: "acct-1",
+		Headers: []outcome.Header{{Name: "correlation-id", Value: "c-1"}}, Attempt: 1, MaxAttempts: 5,
+		Now: time.UnixMilli(1_700_000_000_500), Replies: true, Body: &v, Raw: body,
+	}
+}
+
+// screen makes an instance of the handler in a language; code is its script or
+// module.
+func screen(t testing.TB, file string, code []byte) sandbox.Instance {
+	t.Helper()
+	compile := wasm.Compile
+	if strings.HasSuffix(file, ".lua") {
+		compile = lua.Compile
+	}
+	h, err := compile(sandbox.Spec{Label: "screen_payment", Source: sandbox.Source{Name: file, Code: code}, Function: "screen_payment"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := h.NewInstance(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return in
+}
+
+func luaScreen(t testing.TB) sandbox.Instance {
+	t.Helper()
+	code, err := os.ReadFile("../examples/handlers/payments.lua")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return screen(t, "payments.lua", code)
+}
+
+// reply is the JSON of the one reply.
+func reply(t testing.TB, in sandbox.Instance, d *sandbox.Delivery) (string, sandbox.Usage) {
+	t.Helper()
+	out, use := in.Call(context.Background(), d)
+	if out.Kind != outcome.Reply || len(out.Replies) != 1 {
+		t.Fatalf("%s: %s %+v", d.Raw, out.Kind, out.Failure)
+	}
+	text, err := value.AppendJSON(nil, &out.Replies[0].Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text), use
+}
+
+// same holds a module against the script: the same replies, byte for byte.
+func same(t *testing.T, language string, code []byte) {
+	t.Helper()
+	script, guest := luaScreen(t), screen(t, "plugins/"+language+"/payments.wasm", code)
+	var most sandbox.Usage
+	for _, body := range bodies(t) {
+		want, _ := reply(t, script, delivery(t, body))
+		got, use := reply(t, guest, delivery(t, body))
+		if got != want {
+			t.Errorf("%s\ngot  %s\nwant %s", body, got, want)
+		}
+		most.Instructions, most.Bytes = max(most.Instructions, use.Instructions), max(most.Bytes, use.Bytes)
+	}
+	t.Logf("%s: %d bytes of code, at most %d instructions and %d KiB of memory", language, len(code), most.Instructions, most.Bytes>>10)
+}
+
+// TestBuilt runs the modules that are in the tree.
+func TestBuilt(t *testing.T) {
+	for _, language := range plugins.Languages {
+		t.Run(language, func(t *testing.T) {
+			code, err := plugins.Files.ReadFile(language + "/payments.wasm")
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, language, code)
+		})
+	}
+}
+
+// TestRebuilt builds the modules anew where the compiler is, and runs them.
+func TestRebuilt(t *testing.T) {
+	for _, language := range plugins.Languages {
+		t.Run(language, func(t *testing.T) {
+			environment := compiler(t, language)
+			out := filepath.Join(t.TempDir(), "payments.wasm")
+			cmd := exec.CommandContext(t.Context(), "sh", filepath.Join(language, "build.sh"), out)
+			cmd.Env = append(os.Environ(), environment...)
+			if text, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, text)
+			}
+			code, err := os.ReadFile(out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, language, code)
+		})
+	}
+}
+
+// compiler finds the compiler of a language and returns what its build script
+// needs to know. It skips the test where there is none.
+func compiler(t *testing.T, language string) []string {
+	t.Helper()
+	missing := func(what string) {
+		t.Helper()
+		if os.Getenv("PIPELINE_TEST_REQUIRE_COMPILERS") != "" {
+			t.Fatalf("%s is missing", what)
+		}
+		t.Skipf("%s is missing", what)
+	}
+	find := func(names ...string) string {
+		for _, name := range names {
+			if path, err := exec.LookPath(name); err == nil {
+				return path
+			}
+		}
+		return ""
+	}
+	switch language {
+	case "c":
+		if find("clang") == "" || find("wasm-ld", "wasm-ld-14") == "" {
+			missing("clang with wasm-ld")
+		}
+	case "rust":
+		for _, rustc := range []string{os.Getenv("RUSTC"), find("rustc"), "/usr/bin/rustc"} {
+			if rustc == "" {
+				continue
+			}
+			root, err := exec.CommandContext(t.Context(), rustc, "--print", "sysroot").Output()
+			if err != nil {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(strings.TrimSpace(string(root)), "lib/rustlib/wasm32-unknown-unknown")); err == nil {
+				return []string{"RUSTC=" + rustc}
+			}
+		}
+		missing("rustc with the target wasm32-unknown-unknown")
+	case "assemblyscript":
+		asc := os.Getenv("ASC")
+		if asc == "" {
+			asc = find("asc")
+		}
+		if asc == "" {
+			missing("asc")
+		}
+		return []string{"ASC=" + asc}
+	}
+	return nil
+}
+
+// BenchmarkScreen is the handler in each language.
+func BenchmarkScreen(b *testing.B) {
+	body := `{"id":1234567,"account":"acct-000123","amount_cents":1200001,"currency":"EUR","note":"invoice 991823 of the month of May 26"}`
+	run := func(name string, in sandbox.Instance) {
+		b.Run(name, func(b *testing.B) {
+			d := delivery(b, body)
+			b.ReportAllocs()
+			for b.Loop() {
+				if out, _ := in.Call(context.Background(), d); out.Kind != outcome.Reply {
+					b.Fatal(out.Failure)
+				}
+			}
+		})
+	}
+	run("lua", luaScreen(b))
+	for _, language := range plugins.Languages {
+		code, err := plugins.Files.ReadFile(language + "/payments.wasm")
+		if err != nil {
+			b.Fatal(err)
+		}
+		run(language, screen(b, language+".wasm", code))
+	}
+}

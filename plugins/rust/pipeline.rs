@@ -1,0 +1,213 @@
+//! Handlers in Rust for the interface "pipeline 1".
+//!
+//! Put this file beside yours, write `mod pipeline;`, define handlers with
+//! `handler!` and build with ./build.sh: rustc alone is enough.
+//!
+//! ```ignore
+//! handler!(screen_payment, |input| {
+//!     let payment = input.member("body")?;
+//!     Some(reply(format!("{{\"payment_id\":{}}}", payment.member("id")?.json())))
+//! });
+//! ```
+//!
+//! A handler that returns `None` has failed: what it looked for was not there.
+#![allow(dead_code)]
+
+/// What becomes of an entry.
+pub enum Outcome {
+    Ack,
+    Retry,
+    Dead,
+    Drop,
+    /// A result as the interface has it: `{"action": …}`.
+    Json(String),
+}
+
+/// A reply with a body, which is JSON.
+pub fn reply(body: String) -> Outcome {
+    Outcome::Json(format!("{{\"action\":\"reply\",\"replies\":[{{\"body\":{}}}]}}", body))
+}
+
+/// A retry that waits that long at least.
+pub fn retry_after(ms: u64) -> Outcome {
+    Outcome::Json(format!("{{\"action\":\"retry\",\"after_ms\":{}}}", ms))
+}
+
+/// A dead letter with its reason.
+pub fn dead(reason: &str) -> Outcome {
+    Outcome::Json(format!("{{\"action\":\"dead\",\"reason\":{}}}", quote(reason)))
+}
+
+/// A text as JSON.
+pub fn quote(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => {
+                out.push('\\');
+                out.push(c)
+            }
+            c if c < ' ' => out.push_str(&format!("\\u{:04x}", c as u32)),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// A JSON value as it is written: a number has all its digits.
+#[derive(Clone, Copy)]
+pub struct Json<'a>(pub &'a str);
+
+impl<'a> Json<'a> {
+    /// The value as it is written.
+    pub fn json(&self) -> &'a str {
+        self.0
+    }
+
+    /// A number as a float.
+    pub fn number(&self) -> Option<f64> {
+        self.0.parse().ok()
+    }
+
+    /// A string without its quotes; escapes stay as they are.
+    pub fn text(&self) -> Option<&'a str> {
+        self.0.strip_prefix('"')?.strip_suffix('"')
+    }
+
+    /// A member of an object. Names with escapes are not found.
+    pub fn member(&self, name: &str) -> Option<Json<'a>> {
+        let b = self.0.as_bytes();
+        let mut i = space(b, 0);
+        if b.get(i) != Some(&b'{') {
+            return None;
+        }
+        i = space(b, i + 1);
+        while b.get(i) == Some(&b'"') {
+            let end = string(b, i);
+            let key = self.0.get(i + 1..end.checked_sub(1)?)?;
+            i = space(b, end);
+            if b.get(i) != Some(&b':') {
+                return None;
+            }
+            i = space(b, i + 1);
+            let end = skip(b, i);
+            if key == name {
+                return Some(Json(&self.0[i..end]));
+            }
+            i = space(b, end);
+            if b.get(i) == Some(&b',') {
+                i = space(b, i + 1);
+            }
+        }
+        None
+    }
+}
+
+fn space(b: &[u8], mut i: usize) -> usize {
+    while i < b.len() && b[i].is_ascii_whitespace() {
+        i += 1;
+    }
+    i
+}
+
+fn string(b: &[u8], mut i: usize) -> usize {
+    i += 1;
+    while i < b.len() && b[i] != b'"' {
+        i += if b[i] == b'\\' { 2 } else { 1 };
+    }
+    (i + 1).min(b.len())
+}
+
+/// The end of the value that begins at i.
+fn skip(b: &[u8], mut i: usize) -> usize {
+    let mut depth = 0;
+    loop {
+        match b.get(i) {
+            None => return b.len(),
+            Some(b'"') => i = string(b, i),
+            Some(b'{') | Some(b'[') => {
+                depth += 1;
+                i += 1
+            }
+            Some(b'}') | Some(b']') => {
+                depth -= 1;
+                i += 1
+            }
+            Some(b',') | Some(b':') if depth > 0 => i += 1,
+            _ => {
+                while i < b.len() && !matches!(b[i], b',' | b'}' | b']') && !b[i].is_ascii_whitespace() {
+                    i += 1;
+                }
+            }
+        }
+        if depth <= 0 {
+            return i;
+        }
+        i = space(b, i);
+    }
+}
+
+/// What the host offers. `log` needs `grant "log" {}` in the pipeline file.
+pub mod host {
+    #[link(wasm_import_module = "pipeline")]
+    extern "C" {
+        fn log(level: i32, text: *const u8, n: usize, fields: *const u8, fields_n: usize);
+        fn now() -> i64;
+        fn random(p: *mut u8, n: usize);
+    }
+
+    /// Writes a log line; fields is a JSON object, or empty.
+    pub fn info(text: &str, fields: &str) {
+        unsafe { log(0, text.as_ptr(), text.len(), fields.as_ptr(), fields.len()) }
+    }
+
+    /// The time of the delivery in milliseconds.
+    pub fn now_ms() -> i64 {
+        unsafe { now() }
+    }
+
+    /// Random bytes; the same entry gives the same ones.
+    pub fn fill(p: &mut [u8]) {
+        unsafe { random(p.as_mut_ptr(), p.len()) }
+    }
+}
+
+static mut INPUT: Vec<u8> = Vec::new();
+static mut OUTPUT: String = String::new();
+
+#[no_mangle]
+pub extern "C" fn pipeline_abi_1() {}
+
+/// The input buffer. It stays where it is until a larger one is asked for.
+#[no_mangle]
+pub unsafe extern "C" fn pipeline_alloc(size: usize) -> *mut u8 {
+    INPUT = Vec::with_capacity(size);
+    INPUT.as_mut_ptr()
+}
+
+/// Runs a handler; `handler!` calls it.
+pub unsafe fn run(p: *const u8, n: usize, f: fn(Json) -> Option<Outcome>) -> u64 {
+    let input = std::str::from_utf8(std::slice::from_raw_parts(p, n)).expect("the input is not UTF-8");
+    match f(Json(input)).expect("the entry lacks what the handler needs") {
+        Outcome::Ack => 0,
+        Outcome::Retry => 1,
+        Outcome::Dead => 2,
+        Outcome::Drop => 3,
+        Outcome::Json(text) => {
+            OUTPUT = text;
+            (OUTPUT.as_ptr() as u64) << 32 | OUTPUT.len() as u64
+        }
+    }
+}
+
+/// Defines and exports a handler function.
+#[macro_export]
+macro_rules! handler {
+    ($name:ident, $f:expr) => {
+        #[no_mangle]
+        pub unsafe extern "C" fn $name(p: *const u8, n: usize) -> u64 {
+            pipeline::run(p, n, $f)
+        }
+    };
+}
