@@ -200,6 +200,9 @@ type LoadError struct {
 	Missing   string
 	Functions []string
 	Lines     map[string]int
+	// Grant is the capability that the code needs and was not granted, when
+	// that is the problem.
+	Grant string
 }
 
 // Error is the problem with its place on one line.

@@ -4,7 +4,7 @@ var handlerBlock = &Block{
 	Name:     "handler",
 	Labels:   []Label{{Name: "name", Doc: "The name in `handler.NAME`."}},
 	Synonyms: []string{"function", "processor", "script", "task", "job", "lambda"},
-	Doc:      "A function of a script, and what it may do. Several handlers may use one script.",
+	Doc:      "A function of a script or module, and what it may do. Several handlers may use one file.",
 	Since:    since,
 	Example: `handler "post_payment" {
   source   = "handlers/payments.lua"
@@ -21,18 +21,18 @@ var handlerBlock = &Block{
 	Args: []*Arg{
 		{
 			Name: "source", Kind: String, Required: true, Synonyms: []string{"script", "file", "path", "code", "filename", "wasm", "lua"}, Example: `"handlers/payments.lua"`,
-			Doc: "A Lua script, relative to the file that names it. WASM modules (`.wasm`) are not in this version.", Since: since,
+			Doc: "A Lua script or a WASM module (`.wasm`), relative to the file that names it.", Since: since,
 		},
 		{
 			Name: "function", Kind: String, Default: "handle", Synonyms: []string{"entrypoint", "entry_point", "func", "fn", "callback", "name", "handler", "method", "export"}, Example: `"post_payment"`,
-			Doc: "The function of the script to call.", Since: since,
+			Doc: "The function of the script to call, or the one that the module exports.", Since: since,
 		},
 		{
 			Name: "modules", Kind: Strings, DefaultDoc: "none", Synonyms: []string{"libraries", "libs", "requires", "imports", "includes"}, Example: `["lib/money.lua"]`,
 			Doc: "Lua files that are loaded before it, in order. What they define can be used, and is frozen.", Since: since,
 		},
 		{
-			Name: "input", Kind: String, Default: "envelope", Allowed: []string{"envelope", "raw"}, Example: `"raw"`, Unavailable: true,
+			Name: "input", Kind: String, Default: "envelope", Allowed: []string{"envelope", "raw"}, Example: `"raw"`,
 			Doc: "What a WASM function is given: the entry with its headers, or its bytes alone. A Lua function is always given the decoded body.", Since: since,
 		},
 	},
@@ -51,11 +51,11 @@ var handlerBlock = &Block{
 				},
 				{
 					Name: "memory", Kind: Size, Default: "64MiB", Min: "1MiB", Max: "4GiB", Synonyms: []string{"mem", "mem_limit", "max_memory", "memory_limit", "ram"}, Example: `"16MiB"`,
-					Doc: "Bytes of the strings and values that a call makes, all together, freed or not.", Since: since,
+					Doc: "Bytes of the strings and values that a call of a script makes, all together, freed or not; of a module, how large its memory may be.", Since: since,
 				},
 				{
 					Name: "instructions", Kind: Integer, Default: "100000000", Min: "1000", Unit: "instructions", Synonyms: []string{"fuel", "gas", "cpu", "max_instructions", "steps"}, Example: `50000000`,
-					Doc: "Instructions of a call. They are counted exactly, so that the same entry passes or fails on every machine.", Since: since,
+					Doc: "Instructions of a call. They are counted, so that the same entry passes or fails on every machine.", Since: since,
 				},
 			},
 		},

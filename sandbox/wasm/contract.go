@@ -42,7 +42,8 @@ func (c contract) refuse(remedy, format string, args ...any) *sandbox.LoadError 
 // imports names all functions that are not offered, and then the ones that
 // need a grant.
 func (c contract) imports() *sandbox.LoadError {
-	var unknown, ungranted []string
+	var unknown []string
+	var kind, ungranted string
 	for _, i := range c.m.Imports {
 		name := shown(i.Module + "." + i.Name)
 		f, ok := lookup(i.Module, i.Name)
@@ -50,10 +51,7 @@ func (c contract) imports() *sandbox.LoadError {
 		case !ok:
 			unknown = append(unknown, name)
 		case f.grant != "" && !c.h.granted(f.grant):
-			ungranted = append(ungranted, f.grant)
-			if len(ungranted) == 1 {
-				ungranted[0] = capability.Missing(f.grant, name, c.h.spec.Label)
-			}
+			kind, ungranted = f.grant, name
 		case !same(f.functionType(), c.m.Types[i.Type]):
 			return c.refuse("use the declarations of the SDK file of your language",
 				"the module imports %s as %s; it is %s", name, c.m.Types[i.Type], f.functionType())
@@ -62,8 +60,10 @@ func (c contract) imports() *sandbox.LoadError {
 	if len(unknown) > 0 {
 		return c.refuse(importRemedy(unknown), "the module imports what handlers are not given: %s", list(unknown))
 	}
-	if len(ungranted) > 0 {
-		return c.refuse("", "%s", ungranted[0])
+	if kind != "" {
+		err := c.refuse("", "%s", capability.Missing(kind, ungranted, c.h.spec.Label))
+		err.Grant = kind
+		return err
 	}
 	return nil
 }

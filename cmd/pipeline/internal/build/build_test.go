@@ -22,6 +22,7 @@ import (
 	"pipeline/engine/value"
 	"pipeline/lang/diag"
 	"pipeline/sandbox"
+	"pipeline/sandbox/sandboxtest/wat"
 )
 
 func streams() *spec.Pipeline {
@@ -175,6 +176,8 @@ group "g" {
 func TestLoadCompilesHandlers(t *testing.T) {
 	t.Parallel()
 	const good = "function handle() return ack() end"
+	module := wat.Handler("", "i64.const 0", wat.Module{})
+	logging := wat.Handler("", "i64.const 0", wat.Module{Imports: []wat.Import{{Module: "pipeline", Name: "log", Sig: "i32 i32 i32 i32 i32->"}}})
 	for name, c := range map[string]struct {
 		handler string
 		files   map[string]string
@@ -188,12 +191,16 @@ func TestLoadCompilesHandlers(t *testing.T) {
 			"  source = \"h.lua\"\n  modules = [\"m.lua\"]",
 			map[string]string{"h.lua": good, "m.lua": "\nlocal x = = 1"}, []string{"script_invalid", "m.lua:2"},
 		},
-		"top level fails": {`  source = "h.lua"`, map[string]string{"h.lua": "local x = nil + 1\n" + good}, []string{"script_invalid"}},
-		"no function":     {"  source = \"h.lua\"\n  function = \"hande\"", map[string]string{"h.lua": good}, []string{"handler_function_missing"}},
-		"wasm":            {`  source = "h.wasm"`, map[string]string{"h.wasm": "\x00asm"}, []string{"WASM handlers are not in this version"}},
-		"no grant":        {`  source = "h.lua"`, map[string]string{"h.lua": "function handle() log.info('x') return ack() end"}, []string{"error[missing_grant]", "h.lua:1:19"}},
-		"no such module":  {"  source = \"h.lua\"\n  modules = [\"m.lua\"]", map[string]string{"h.lua": "function handle() log.info('x') return m.f() end", "m.lua": "\n\nreturn { f = = 1 }"}, []string{"script_invalid", "m.lua:3"}},
-		"endless":         {`  source = "h.lua"`, map[string]string{"h.lua": "while true do end"}, []string{"script_invalid"}},
+		"top level fails":     {`  source = "h.lua"`, map[string]string{"h.lua": "local x = nil + 1\n" + good}, []string{"script_invalid"}},
+		"no function":         {"  source = \"h.lua\"\n  function = \"hande\"", map[string]string{"h.lua": good}, []string{"handler_function_missing"}},
+		"no module":           {`  source = "h.wasm"`, map[string]string{"h.wasm": "\x00asm"}, []string{"error[script_invalid]", "this is not a WASM module"}},
+		"a module":            {`  source = "h.wasm"`, map[string]string{"h.wasm": string(module)}, nil},
+		"a raw module":        {"  source = \"h.wasm\"\n  input = \"raw\"", map[string]string{"h.wasm": string(module)}, nil},
+		"no such export":      {"  source = \"h.wasm\"\n  function = \"handel\"", map[string]string{"h.wasm": string(module)}, []string{"error[handler_function_missing]", `the module has no function "handel"`}},
+		"an ungranted import": {`  source = "h.wasm"`, map[string]string{"h.wasm": string(logging)}, []string{"error[missing_grant]", "pipeline.log needs a grant"}},
+		"no grant":            {`  source = "h.lua"`, map[string]string{"h.lua": "function handle() log.info('x') return ack() end"}, []string{"error[missing_grant]", "h.lua:1:19"}},
+		"no such module":      {"  source = \"h.lua\"\n  modules = [\"m.lua\"]", map[string]string{"h.lua": "function handle() log.info('x') return m.f() end", "m.lua": "\n\nreturn { f = = 1 }"}, []string{"script_invalid", "m.lua:3"}},
+		"endless":             {`  source = "h.lua"`, map[string]string{"h.lua": "while true do end"}, []string{"script_invalid"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -2,7 +2,6 @@ package build
 
 import (
 	"errors"
-	"path"
 
 	"pipeline/engine/spec"
 	"pipeline/lang"
@@ -15,15 +14,12 @@ type checker struct{ lua lua.Checker }
 
 // check compiles one handler.
 func (c *checker) check(h *spec.Handler, source []byte, modules [][]byte) []lang.Problem {
-	if path.Ext(h.Source) == ".wasm" {
-		return []lang.Problem{{
-			Module: -1, Message: "WASM handlers are not in this version",
-			Remedy: "Lua handlers are; WASM modules come with a later version of pipeline.",
-		}}
-	}
 	s, err := handlerSpec(h, source, modules, discard{})
 	if err != nil {
 		return []lang.Problem{{Module: -1, Message: err.Error()}}
+	}
+	if isModule(h.Source) {
+		return checkModule(h, s)
 	}
 	findings, err := c.lua.Check(s)
 	if err != nil {
@@ -44,7 +40,7 @@ func problem(h *spec.Handler, err error) lang.Problem {
 	}
 	return lang.Problem{
 		Module: module(h, load.Source), Line: load.Line, Column: load.Column, Message: load.Problem, Remedy: sentence(load.Remedy),
-		Function: load.Missing, Available: load.Functions, Lines: load.Lines,
+		Function: load.Missing, Available: load.Functions, Lines: load.Lines, Grant: load.Grant,
 	}
 }
 

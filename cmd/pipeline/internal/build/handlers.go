@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path"
 	"slices"
 
 	"pipeline/engine/spec"
 	"pipeline/engine/value"
 	"pipeline/sandbox"
-	"pipeline/sandbox/lua"
 )
 
 // Handlers are the compiled handlers of a pipeline. It is not safe for
@@ -141,14 +139,4 @@ func handlerSpec(h *spec.Handler, source []byte, modules [][]byte, host sandbox.
 		s.Grants = append(s.Grants, grant)
 	}
 	return s, nil
-}
-
-// compile picks the engine by the name of the file.
-func compile(s sandbox.Spec) (sandbox.Handler, error) {
-	if path.Ext(s.Source.Name) == ".wasm" {
-		return nil, &sandbox.LoadError{
-			Source: s.Source.Name, Problem: "WASM handlers are not in this version", Remedy: "use a Lua script",
-		}
-	}
-	return lua.Compile(s)
 }

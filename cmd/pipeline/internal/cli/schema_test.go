@@ -54,7 +54,6 @@ func TestSchemaJSON(t *testing.T) {
 // unavailable are pipelines that have what the reference says this version
 // refuses, by the words of the reference up to the colon.
 var unavailable = map[string]string{
-	"`handler → input`":          `input = "raw"`,
 	"`handler → grant \"http\"`": `grant "http" {}`,
 	"`handler → grant \"kv\"`":   `grant "kv" {}`,
 	"`handler → grant \"sql\"`":  `grant "sql" {}`,

@@ -80,7 +80,7 @@ func (m *Module) section(id byte, r *reader) {
 	case SectionExport:
 		m.exports(r)
 	case SectionStart:
-		r.fail(refuse("export the function as `_initialize` instead: build a library (a reactor), not a command with a main", "the module has a start section, which runs before any limit holds"))
+		r.fail(refuse("export the function as `_initialize` instead: build a library (a reactor), not a command with a main (AssemblyScript: --exportStart _initialize)", "the module has a start section, which runs before any limit holds"))
 	case SectionElement:
 		m.elements(r)
 	case SectionCode:
