@@ -13,7 +13,7 @@ import (
 	"pipeline/sandbox/sandboxtest"
 )
 
-var fuzzLimits = sandbox.Limits{Instructions: 200_000, Memory: 4 << 20, Timeout: 20 * time.Second}
+var fuzzLimits = sandbox.Limits{Instructions: 200_000, Memory: 4 << 20, Timeout: 2 * time.Second}
 
 // leaks are parts of texts of Go that no user may see.
 var leaks = []string{"0xc0", "goroutine", "runtime error", ".go:", "interface conversion", "nil pointer"}

@@ -95,3 +95,16 @@ func BenchmarkNewInstance(b *testing.B) {
 		in.Close()
 	}
 }
+
+// BenchmarkPayment is a call with the three fields of the worked example's body,
+// decoded before, its time limit included.
+func BenchmarkPayment(b *testing.B) {
+	in := compile(b, spec(payments, "screen_payment"))
+	d := delivery(b, `{"id":1234567,"account":"acct-000123","amount_cents":1200001}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		if out, _ := in.Call(context.Background(), d); out.Kind != outcome.Reply {
+			b.Fatal(show(b, out))
+		}
+	}
+}
