@@ -6,11 +6,11 @@ package plugins
 
 import "embed"
 
-// Files are the SDK files, sources, scripts and built modules, each language
-// in a folder: c, rust, assemblyscript, go.
+// SDK are the SDK files and the build scripts, each language in a folder. The
+// scripts build payments.wasm of the source of that name.
 //
-//go:embed c/* rust/* assemblyscript/* go/*
-var Files embed.FS
+//go:embed c/pipeline.h c/build.sh rust/pipeline.rs rust/build.sh assemblyscript/pipeline.ts assemblyscript/build.sh go/pipeline.go go/build.sh
+var SDK embed.FS
 
-// Languages are the folders of Files.
+// Languages are the folders.
 var Languages = []string{"c", "rust", "assemblyscript", "go"}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"pipeline/plugins"
 	"pipeline/tests/redistest"
 )
 
@@ -44,7 +45,7 @@ type script struct {
 
 type scriptKey struct{}
 
-// setup gives every script a copy of the examples and no variables of the
+// setup gives every script a copy of the examples, the built guests and no variables of the
 // machine.
 func setup(env *testscript.Env) error {
 	t, ok := env.T().(testing.TB)
@@ -53,7 +54,27 @@ func setup(env *testscript.Env) error {
 	}
 	env.Values[scriptKey{}] = &script{t: t}
 	env.Setenv("TZ", "UTC")
-	return os.CopyFS(filepath.Join(env.WorkDir, "examples"), os.DirFS(filepath.Join("..", "..", "examples")))
+	if err := os.CopyFS(filepath.Join(env.WorkDir, "examples"), os.DirFS(filepath.Join("..", "..", "examples"))); err != nil {
+		return err
+	}
+	return modules(filepath.Join(env.WorkDir, "modules"))
+}
+
+// modules copies the built guests, which are not text: c.wasm and so on.
+func modules(directory string) error {
+	if err := os.Mkdir(directory, 0o700); err != nil {
+		return err
+	}
+	for _, language := range plugins.Languages {
+		code, err := os.ReadFile(filepath.Join("..", "..", "plugins", language, "payments.wasm"))
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(directory, language+".wasm"), code, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // code N COMMAND…: the command exits with N.

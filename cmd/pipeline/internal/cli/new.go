@@ -22,6 +22,15 @@ func (a *app) newCommand() *cobra.Command {
 		Args:    unknownCommand,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	handler := a.newKind(newKind{
+		name: "handler", dir: ".", dirUsage: beside, run: a.newHandler,
+		short: "Write a handler for the pipeline in a directory, and its test",
+		long: "new handler writes handlers/NAME.lua and NAME_test.hcl beside a pipeline, and prints the blocks that make the\n" +
+			"handler part of it. In another language it writes the folder handlers/NAME with the source, the SDK file and\n" +
+			"build.sh. The pipeline's own files are yours: they are never changed.",
+		example: "  pipeline new handler audit --dir shop\n  pipeline new handler audit --dir shop --lang rust",
+	})
+	handler.Flags().String("lang", scaffold.Lua, "write it in `LANG`: "+strings.Join(scaffold.Languages(), ", "))
 	cmd.AddCommand(
 		a.newKind(newKind{
 			name: "pipeline", dirUsage: "write to the directory `DIR` instead of NAME", run: a.newPipeline,
@@ -30,13 +39,7 @@ func (a *app) newCommand() *cobra.Command {
 				"pipeline yet: NAME itself, or the one of --dir.",
 			example: "  pipeline new pipeline shop\n  pipeline new pipeline shop --dir services/shop",
 		}),
-		a.newKind(newKind{
-			name: "handler", dir: ".", dirUsage: beside, run: a.newHandler,
-			short: "Write a handler for the pipeline in a directory, and its test",
-			long: "new handler writes handlers/NAME.lua and NAME_test.hcl beside a pipeline, and prints the blocks that make the\n" +
-				"handler part of it. The pipeline's own files are yours: they are never changed.",
-			example: "  pipeline new handler audit --dir shop",
-		}),
+		handler,
 		a.newKind(newKind{
 			name: "test", dir: ".", dirUsage: beside, run: a.newTest,
 			short: "Write a test for the pipeline in a directory",
@@ -109,18 +112,25 @@ func (a *app) newPipeline(_ *cobra.Command, directory, name string) error {
 }
 
 func (a *app) newHandler(cmd *cobra.Command, directory, name string) error {
+	lang, err := cmd.Flags().GetString("lang")
+	if err != nil {
+		return usage(cmd, "--lang: %v", err)
+	}
+	if err := oneOf(cmd, "lang", lang, scaffold.Languages()...); err != nil {
+		return err
+	}
 	p, err := a.loadBeside(cmd, directory)
 	if err != nil {
 		return err
 	}
-	files, paste, err := scaffold.Handler(name, p)
+	files, paste, err := scaffold.Handler(name, lang, p)
 	if taken, ok := errors.AsType[*scaffold.TakenError](err); ok {
 		return fail(exitUsage, "name_taken", taken.Error()+"; choose another name")
 	}
 	if err != nil {
 		return incomplete(err)
 	}
-	return a.create(directory, files, &paste, scaffold.HandlerSteps(directory))
+	return a.create(directory, files, &paste, scaffold.HandlerSteps(directory, name, lang))
 }
 
 func (a *app) newTest(cmd *cobra.Command, directory, name string) error {

@@ -31,35 +31,42 @@ func (e *EmptyError) Error() string { return "the pipeline declares no " + e.Lac
 
 // Handler is a handler for a pipeline with its test, and the blocks that make
 // it part of the pipeline: a group of its own, for two subscriptions of one group
-// would share its entries. It reads what the first group reads.
-func Handler(name string, p *spec.Pipeline) ([]File, Paste, error) {
+// would share its entries. It reads what the first group reads. lang is one of
+// Languages.
+func Handler(name, lang string, p *spec.Pipeline) ([]File, Paste, error) {
 	if kind := taken(name, p); kind != "" {
 		return nil, Paste{}, &TakenError{kind, name}
 	}
-	stream, dead := sources(p)
+	stream, dead := streams(p)
 	if stream == nil {
 		return nil, Paste{}, &EmptyError{"stream"}
 	}
 	data := struct {
-		Name, Stream, Dead string
-		NewDead            bool
+		Name, Source, Stream, Dead string
+		NewDead                    bool
 	}{Name: name, Stream: stream.Label, Dead: name + "_dead", NewDead: true}
 	if dead != nil {
 		data.Dead, data.NewDead = dead.Label, false
 	}
-	files := []File{
-		{"handlers/" + name + ".lua", render("handler.lua", data)},
-		testFile(name, name, []subject{{subscription: name, stream: stream}}),
+	files, source, err := sources(lang, name, data)
+	if err != nil {
+		return nil, Paste{}, err
 	}
+	data.Source = source
+	files = append(files, testFile(name, name, []subject{{subscription: name, stream: stream}}))
 	return files, Paste{Into: file(p), Text: string(laidOut(render("handler.hcl", data)))}, nil
 }
 
 // HandlerSteps are what to do with a new handler.
-func HandlerSteps(directory string) []Step {
-	return []Step{
+func HandlerSteps(directory, name, lang string) []Step {
+	var steps []Step
+	if lang != Lua {
+		steps = append(steps, Step{"sh " + quoted(filepath.Join(directory, "handlers", name, "build.sh")), "build it; the script says what it needs"})
+	}
+	return append(steps, []Step{
 		{"pipeline validate " + quoted(directory), "check it, once the blocks stand in the file"},
 		{"pipeline test " + quoted(directory), "run its test, and those that were there"},
-	}
+	}...)
 }
 
 // taken is the kind of block that has the name, or "".
@@ -78,9 +85,9 @@ func taken(name string, p *spec.Pipeline) string {
 	return ""
 }
 
-// sources are the stream that the first group reads and where its dead letters
+// streams are the stream that the first group reads and where its dead letters
 // go, nil when that is not declared.
-func sources(p *spec.Pipeline) (stream, dead *spec.Stream) {
+func streams(p *spec.Pipeline) (stream, dead *spec.Stream) {
 	for _, g := range p.Groups {
 		if g.Stream == nil {
 			continue

@@ -191,7 +191,7 @@ func TestWholeLife(t *testing.T) {
 		create(Pipeline(name))
 		p := load(t, dir)
 		for _, more := range []string{"audit", "mail"} {
-			files, paste, err := Handler(more, p)
+			files, paste, err := Handler(more, Lua, p)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -228,16 +228,16 @@ func TestHandlerNeeds(t *testing.T) {
 	g.Subscriptions = []*spec.Subscription{{Label: "sub"}}
 	p := &spec.Pipeline{Streams: []*spec.Stream{s}, Groups: []*spec.Group{g}, Handlers: []*spec.Handler{{Label: "h"}}}
 	for name, kind := range map[string]string{"h": "handler", "g": "group", "sub": "subscription"} {
-		_, _, err := Handler(name, p)
+		_, _, err := Handler(name, Lua, p)
 		if taken, ok := errors.AsType[*TakenError](err); !ok || taken.Kind != kind {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	_, paste, err := Handler("x", p)
+	_, paste, err := Handler("x", Lua, p)
 	if err != nil || !strings.Contains(paste.Text, `stream "x_dead" {`) || !strings.Contains(paste.Text, "to = stream.x_dead") {
 		t.Errorf("%v\n%s", err, paste.Text)
 	}
-	if _, _, err := Handler("x", &spec.Pipeline{}); err == nil {
+	if _, _, err := Handler("x", Lua, &spec.Pipeline{}); err == nil {
 		t.Error("a handler for no stream")
 	}
 	if _, err := Test("x", &spec.Pipeline{}); err == nil {
@@ -286,5 +286,47 @@ func TestSample(t *testing.T) {
 		if got := body(&spec.Stream{Codec: codec}, 0); got != want {
 			t.Errorf("%s: %s, want %s", codec, got, want)
 		}
+	}
+}
+
+// A handler in another language comes with its SDK file and a script that
+// builds what the pipeline names.
+func TestHandlerInAnotherLanguage(t *testing.T) {
+	t.Parallel()
+	p := &spec.Pipeline{Streams: []*spec.Stream{{Label: "in", Pos: spec.Pos{File: "p.hcl"}}}}
+	for lang, want := range map[string]string{
+		"lua":            "handlers/audit.lua audit_test.hcl",
+		"c":              "handlers/audit/audit.c handlers/audit/build.sh handlers/audit/pipeline.h audit_test.hcl",
+		"rust":           "handlers/audit/audit.rs handlers/audit/build.sh handlers/audit/pipeline.rs audit_test.hcl",
+		"assemblyscript": "handlers/audit/audit.ts handlers/audit/build.sh handlers/audit/pipeline.ts audit_test.hcl",
+		"go":             "handlers/audit/audit.go handlers/audit/build.sh handlers/audit/go.mod handlers/audit/pipeline.go audit_test.hcl",
+	} {
+		files, paste, err := Handler("audit", lang, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, f := range files {
+			names = append(names, f.Path)
+			if lang != "lua" && strings.HasSuffix(f.Path, "build.sh") && (!strings.Contains(string(f.Text), "audit.wasm") || strings.Contains(string(f.Text), "payments")) {
+				t.Errorf("%s: %s", lang, f.Text)
+			}
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("%s: got %s\nwant %s", lang, got, want)
+		}
+		source := "handlers/audit/audit.wasm"
+		if lang == "lua" {
+			source = "handlers/audit.lua"
+		}
+		if !strings.Contains(paste.Text, `source = "`+source+`"`) {
+			t.Errorf("%s: %s", lang, paste.Text)
+		}
+		if steps := HandlerSteps("d", "audit", lang); (lang == "lua") != (len(steps) == 2) {
+			t.Errorf("%s: %v", lang, steps)
+		}
+	}
+	if _, _, err := Handler("audit", "cobol", p); err == nil {
+		t.Error("any language is taken")
 	}
 }

@@ -1,5 +1,5 @@
 handler "{{.Name}}" {
-  source = "handlers/{{.Name}}.lua"
+  source = "{{.Source}}"
 
   limits {
     timeout = "5s" # below min_idle
