@@ -51,8 +51,9 @@ type function struct {
 	labels []uint32
 	// open is how many blocks are open now, those that are added among them.
 	open uint32
-	// loops tells which of the open blocks but the body are loops.
-	loops []bool
+	// around is how many blocks were put around each of the open ones but the
+	// body.
+	around []uint32
 	// counted functions keep account of their stack; local ones have the
 	// counter in a local. Both have the body in a block, so that every way out
 	// leads to its end.
@@ -165,32 +166,69 @@ func (f *function) point(p *point) {
 	}
 }
 
-// loop writes the head of a loop: another loop around it, in which the counter
-// is looked at. A call in the loop itself would keep the compiler from holding
-// anything in registers; so when the fuel is used up the loop is left for the
-// outer one, which calls the host and goes on with what the loop was given.
+// loop writes the head of a loop, with another loop around it in which the
+// counter is looked at. A call in the loop itself would keep the compiler from
+// holding anything in registers; so when the fuel is used up the loop is left
+// for the outer one, which calls the host and goes on with what the loop was
+// given:
+//
+//	block             where the loop goes when it is done
+//	  loop
+//	    look
+//	    block         where it goes when the fuel is used up
+//	      loop
+//	        counter < 0: br_if
+//	        …
+//	      end
+//	      br          done
+//	    end
+//	    br            again
+//	  end
+//	end
+//
+// A loop that is given values, which few compilers write, has to give them back
+// to the outer one; it does without the blocks.
 func (f *function) loop(in *binary.Instruction) {
-	f.op(f.b.Code[in.Start:in.End]...)
+	head := f.b.Code[in.Start:in.End]
+	plain := head[1]&0xc0 == blockEmpty // a type of a value, or none
+	if plain {
+		f.op(binary.OpBlock)
+		f.op(head[1:]...)
+	}
+	f.op(head...)
 	f.look()
-	f.op(f.b.Code[in.Start:in.End]...)
+	if plain {
+		f.op(binary.OpBlock, blockEmpty)
+	}
+	f.op(head...)
 	f.get()
 	f.i64(0)
 	f.op(opI64LtS)
 	f.with(binary.OpBrIf, 1)
-	f.labels = append(f.labels, f.open+1)
-	f.open += 2
-	f.loops = append(f.loops, true)
+	around := uint32(1)
+	if plain {
+		around = 3
+	}
+	f.labels = append(f.labels, f.open+around)
+	f.open += around + 1
+	f.around = append(f.around, around)
 }
 
-// end writes the end of a block, and of the loop around a loop.
+// end ends a block, and what was put around a loop.
 func (f *function) end() {
 	f.labels = f.labels[:len(f.labels)-1]
+	around := f.around[len(f.around)-1]
+	f.around = f.around[:len(f.around)-1]
+	f.open -= around + 1
 	f.op(binary.OpEnd)
-	f.open--
-	loop := f.loops[len(f.loops)-1]
-	if f.loops = f.loops[:len(f.loops)-1]; loop {
+	switch around {
+	case 1:
 		f.op(binary.OpEnd)
-		f.open--
+	case 3:
+		f.with(binary.OpBr, 2)
+		f.op(binary.OpEnd)
+		f.with(binary.OpBr, 0)
+		f.op(binary.OpEnd, binary.OpEnd)
 	}
 }
 
@@ -281,7 +319,7 @@ func (f *function) instruction(in *binary.Instruction) {
 	switch in.Op {
 	case binary.OpBlock, binary.OpIf:
 		f.labels = append(f.labels, f.open)
-		f.loops = append(f.loops, false)
+		f.around = append(f.around, 0)
 		f.open++
 	case binary.OpLoop:
 		f.loop(in)

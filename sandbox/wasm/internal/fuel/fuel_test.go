@@ -243,3 +243,29 @@ func TestExactFuel(t *testing.T) {
 		})
 	}
 }
+
+// TestLoopOfValues runs a loop that is given values and gives one back, across
+// several slices of fuel.
+func TestLoopOfValues(t *testing.T) {
+	m := wat.Module{Memory: "1", Globals: []wat.Global{{Type: "i64", Mutable: true}}, Funcs: []wat.Func{{
+		Export: "main", Sig: "i32 i32->i32", Raw: []byte{
+			1, 2, 0x7f, // two locals
+			0x41, 1, 0x41, 30, // 1 and 30
+			0x03, 0, // a loop of (i32, i32) -> i32
+			0x21, 3, 0x41, 2, 0x6c, 0x21, 2, // twice the first
+			0x20, 3, 0x41, 1, 0x6b, 0x21, 3, // one less of the second
+			0x20, 2, 0x20, 3, 0x20, 3, 0x0d, 0, // again, until that is zero
+			0x1a, 0x0b, 0x0b,
+		},
+	}}}
+	export := append(wat.Text([]byte{2}, "main"), 0, 0)
+	m.Replace = map[byte][]byte{wat.SectionExport: append(wat.Text(export, "count"), 3, 0)}
+	want, _, _, err := run(t, m.Bytes(), false)
+	if err != nil || want != 1<<30 {
+		t.Fatalf("as it is: %d, %v", want, err)
+	}
+	got, _, used, err := run(t, m.Bytes(), true)
+	if err != nil || got != want || used != Call+2+30*13 {
+		t.Errorf("rewritten: %d, %v, with %d fuel", got, err, used)
+	}
+}
