@@ -172,19 +172,15 @@ func (f *function) point(p *point) {
 // for the outer one, which calls the host and goes on with what the loop was
 // given:
 //
-//	block             where the loop goes when it is done
+//	block                 where the loop goes when it is done
 //	  loop
 //	    look
-//	    block         where it goes when the fuel is used up
+//	    block             where it goes when the fuel is used up
 //	      loop
-//	        counter < 0: br_if
-//	        …
-//	      end
-//	      br          done
-//	    end
-//	    br            again
-//	  end
-//	end
+//	        counter < 0, br_if to the end of the inner block
+//	        the body
+//	      br to the end of the outer block
+//	    br to the outer loop
 //
 // A loop that is given values, which few compilers write, has to give them back
 // to the outer one; it does without the blocks.
