@@ -63,6 +63,29 @@ func example(dir string) (string, error) {
 	return filepath.Join(dir, "payments.hcl"), nil
 }
 
+// variant is the payments example with more in its broker block, in a folder of
+// its own.
+func variant(t *testing.T, broker string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(filepath.Dir(pipelineFile))); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "payments.hcl")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const url = "  url = var.redis_url\n"
+	if strings.Count(string(text), url) != 1 {
+		t.Fatal("the example's broker block is another one")
+	}
+	if err := os.WriteFile(path, []byte(strings.Replace(string(text), url, url+broker+"\n", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // process is one `pipeline run`.
 type process struct {
 	t    *testing.T
@@ -83,7 +106,13 @@ func run(t *testing.T, s *redistest.Server, vars ...string) *process {
 // runOn is run for a process that reaches the server at a URL of its own.
 func runOn(t *testing.T, s *redistest.Server, url string, vars ...string) *process {
 	t.Helper()
-	args := []string{"run", pipelineFile, "--var", "redis_url=" + url}
+	return runFile(t, s, pipelineFile, url, vars...)
+}
+
+// runFile is runOn for another file.
+func runFile(t *testing.T, s *redistest.Server, file, url string, vars ...string) *process {
+	t.Helper()
+	args := []string{"run", file, "--var", "redis_url=" + url}
 	for _, v := range vars {
 		args = append(args, "--var", v)
 	}

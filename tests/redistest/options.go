@@ -7,6 +7,7 @@ type settings struct {
 	directives         [][]string        // name and values, as in redis.conf
 	files              map[string]string // name in the server's folder -> content
 	username, password string            // what clients log in with
+	sentinel           bool              // it is a sentinel and holds no data
 }
 
 func newSettings(options []Option) *settings {

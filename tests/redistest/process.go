@@ -69,6 +69,9 @@ func (p *process) logFile() string { return filepath.Join(p.folder, "redis.log")
 
 // arguments is the server's command line: the defaults of a test server, then the test's own directives.
 func (p *process) arguments() []string {
+	if p.settings.sentinel {
+		return p.sentinelArguments()
+	}
 	directives := append([][]string{
 		{"port", strconv.Itoa(p.port)},
 		{"bind", "127.0.0.1"},
@@ -120,7 +123,7 @@ func (p *process) start() error {
 func (p *process) ready(before int) error {
 	for deadline := time.Now().Add(startTimeout); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
 		log := p.log()[before:]
-		if bytes.Contains(log, []byte("Ready to accept connections")) {
+		if bytes.Contains(log, []byte("Ready to accept connections")) || bytes.Contains(log, []byte("+monitor master")) {
 			return nil
 		}
 		if p.reap(false) {

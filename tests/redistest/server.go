@@ -33,7 +33,12 @@ type Server struct {
 // the options say otherwise, and ends it with the test.
 func Start(t testing.TB, version string, options ...Option) *Server {
 	t.Helper()
-	process, err := startProcess(ownLauncher(t, version), newSettings(options))
+	return startServer(t, version, newSettings(options))
+}
+
+func startServer(t testing.TB, version string, settings *settings) *Server {
+	t.Helper()
+	process, err := startProcess(ownLauncher(t, version), settings)
 	if err != nil {
 		t.Fatalf("start Redis %s: %v", version, err)
 	}
