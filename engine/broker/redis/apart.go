@@ -151,13 +151,19 @@ func (b *Broker) publishApart(ctx context.Context, p *settling, steps []int) err
 		err := b.fail(operation{name: "publish", stream: streams[i]}, cmd.Err())
 		switch {
 		case err == nil:
-		case !serverSaid(cmd.Err()), errors.Is(err, broker.ErrUnavailable):
+		case passes(cmd.Err(), err):
 			return err
 		default:
 			p.result.Steps[of[i]] = broker.StepResult{Status: broker.Refused, Err: err}
 		}
 	}
 	return nil
+}
+
+// passes reports whether an error is one of the whole server and not of what was
+// sent to it: the settlement is then sent again.
+func passes(err, failed error) bool {
+	return !serverSaid(err) || errors.Is(failed, broker.ErrUnavailable) || errors.Is(failed, broker.ErrAuth)
 }
 
 // untaken is Refused for a step with a message to a stream that takes none.
@@ -210,7 +216,7 @@ func (b *Broker) destinations(ctx context.Context, p *settling, steps []int) (ma
 		p.args.int(int64(min(messages, maxProduced)))
 		v, err := b.run(ctx, onceScript, p.args.since(mark))
 		failed := b.fail(operation{name: "publish", stream: stream}, err)
-		if err != nil && (!serverSaid(err) || errors.Is(failed, broker.ErrUnavailable)) {
+		if err != nil && passes(err, failed) {
 			return nil, failed
 		}
 		to[stream] = destination{once: v == int64(1), problem: failed}

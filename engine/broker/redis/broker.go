@@ -28,6 +28,8 @@ type Broker struct {
 	closed          atomic.Bool
 	// clustered: keys of one step must share a slot.
 	clustered bool
+	// master is its name at the sentinels; empty without.
+	master string
 	// mayAck holds the groups that this login was seen to be allowed to
 	// acknowledge in, by stream and group.
 	mayAck sync.Map
@@ -62,6 +64,9 @@ func Open(o Options) (*Broker, error) {
 		o.Clock = clock.Real()
 	}
 	b := &Broker{clock: o.Clock, timeout: o.Timeout, sockets: &sockets{}, clustered: o.Cluster}
+	if o.Sentinel != nil {
+		b.master = o.Sentinel.Master
+	}
 	var err error
 	if b.settle, err = o.client(pool{size: settlers, idle: idleSettler}, b.sockets); err != nil {
 		return nil, fmt.Errorf("open redis: %w", err)

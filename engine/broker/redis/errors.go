@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"strconv"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -117,6 +118,8 @@ func (b *Broker) fail(op operation, err error) error {
 	switch {
 	case errors.As(err, &known):
 		e.Kind, e.Detail = known.Kind, known.Detail
+	case strings.HasPrefix(err.Error(), noSentinel):
+		e.Kind, e.Detail = b.sentinelError(err)
 	case errors.As(err, &reply):
 		e.Detail = clean(reply.Error())
 		e.Kind = kindOf(e.Detail)
@@ -130,6 +133,24 @@ func (b *Broker) fail(op operation, err error) error {
 		e.Kind, e.Detail = b.connectionError(err)
 	}
 	return e
+}
+
+// noSentinel is how the library's error begins when no sentinel told where the
+// master is. It holds what each of them answered.
+const noSentinel = "redis: all sentinels specified in configuration are unreachable: "
+
+// sentinelError is the kind and text of such an error. All of it may pass: a
+// sentinel may come back, its password may be rotating, and a master that it does
+// not know may be made known to it.
+func (b *Broker) sentinelError(err error) (kind error, detail string) { //nolint:revive,staticcheck // the kind is a result like the text, not a failure
+	answers := strings.ReplaceAll(strings.TrimPrefix(err.Error(), noSentinel), "\n", "; ")
+	switch {
+	case strings.Contains(answers, "NOAUTH"), strings.Contains(answers, "WRONGPASS"):
+		return broker.ErrAuth, "the sentinels: " + answers
+	case errors.Is(err, redis.Nil):
+		return broker.ErrUnavailable, "no sentinel that answers knows a master called " + strconv.Quote(b.master)
+	}
+	return broker.ErrUnavailable, "no sentinel tells where the master is: " + answers
 }
 
 // leave drops every connection, after an answer that shows that they lead to a

@@ -182,6 +182,8 @@ func (k *Keeper) Renew(ctx context.Context) bool {
 			k.judge(k.ids[i], h)
 		}
 		k.tellLost()
+	} else {
+		k.entries.part.Leave() // what asks nothing knows nothing
 	}
 	if late {
 		k.Interrupted()

@@ -213,3 +213,23 @@ func TestAStallAndAnUnansweredRenewalStopClaiming(t *testing.T) {
 		t.Errorf("an unanswered renewal: interrupted %d times", b.interrupted)
 	}
 }
+
+// A keeper that has nothing left to renew asks nothing: its last failure must not
+// make the server count as away for ever.
+func TestAKeeperWithNothingToRenewDoesNotKeepTheServerAway(t *testing.T) {
+	b := newBench(30 * time.Second)
+	b.server.err = &broker.Error{Op: "renew", Kind: broker.ErrUnavailable}
+	if b.keeper.Renew(t.Context()) || !b.keeper.Server.Down() {
+		t.Fatal("a renewal without an answer does not count as one")
+	}
+	b.server.err = nil
+	b.keeper.Held = batch.NewHeld()
+	if !b.keeper.Renew(t.Context()) {
+		t.Fatal("nothing to renew is a failure")
+	}
+	other := b.keeper.Server.Part()
+	other.OK()
+	if b.keeper.Server.Down() {
+		t.Error("the server is still away, though everybody who asks is answered")
+	}
+}
