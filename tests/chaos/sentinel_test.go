@@ -52,12 +52,8 @@ func (w *watched) agreed() {
 
 // facts is an answer of a sentinel that names facts.
 func (w *watched) facts(s *redistest.Server, question ...any) map[string]string {
-	reply, _ := s.Client().Do(w.t.Context(), append([]any{"SENTINEL"}, question...)...).Result()
-	facts := map[string]string{}
-	for name, value := range pairs(reply) {
-		facts[name] = value
-	}
-	return facts
+	reply, _ := s.Client().Do(w.t.Context(), append([]any{"SENTINEL"}, question...)...).Result() // none until it answers
+	return pairs(reply)
 }
 
 // pairs reads a reply of names and values, of either protocol.
