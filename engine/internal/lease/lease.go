@@ -98,6 +98,9 @@ func (k *Keeper) Run(ctx context.Context) {
 	defer k.entries.part.Leave()
 	for k.sleep(ctx) == nil {
 		now := k.Clock.Now()
+		if k.Held.Count()+k.Keys.Count() == 0 {
+			k.entries.leave(now, k.follows/3) // there is nothing to ask about
+		}
 		if k.follows > 0 && k.entries.ready(now) {
 			k.entries.done(now, k.Renew(ctx), k.follows/3)
 		}

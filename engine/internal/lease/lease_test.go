@@ -60,6 +60,7 @@ type bench struct {
 	server      *server
 	keeper      *lease.Keeper
 	item        *batch.Item
+	items       *batch.Batch
 	lost        []broker.ID
 	slotLost    int
 	interrupted int
@@ -73,7 +74,7 @@ func newBench(minIdle time.Duration) *bench {
 	items := batch.Get(1)
 	items.Grow().Delivery.ID = id(1)
 	held.Add(items)
-	b.item = &items.Items[0]
+	b.item, b.items = &items.Items[0], items
 	b.keeper = &lease.Keeper{
 		Broker: b.server, Clock: b.clock, Held: held, Waits: &clock.Mutex{}, MinIdle: minIdle,
 		Server:   health.New(b.clock, rand.Float64, func(observe.Event) {}),
@@ -108,6 +109,37 @@ func TestEntriesAreRenewedAtAThirdOfMinIdleAndTheSlotAtAThirdOfItsLease(t *testi
 	}
 	if b.server.slots < 17 || b.server.slots > 20 {
 		t.Errorf("the slot was renewed %d times within a minute, want about every three seconds", b.server.slots)
+	}
+}
+
+// What is settled while the server is away need not be renewed any more, and must not
+// keep the server from being back.
+func TestARenewalThatFailedAndIsNotNeededAnyMoreDoesNotKeepTheServerDown(t *testing.T) {
+	b := newBench(3 * time.Second)
+	turns := clock.NewTurns()
+	ctx, cancel := context.WithCancel(turns.Context(t.Context()))
+	turns.Go("keeper", func() { b.keeper.Run(ctx) })
+	step := func(d time.Duration) {
+		t.Helper()
+		until := b.clock.Now().Add(d)
+		if err := turns.Run(t.Context(), time.Minute, func() bool { return b.clock.AdvanceToNext(until) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.server.err = broker.ErrUnavailable
+	step(10 * time.Second)
+	if !b.keeper.Server.Down() {
+		t.Fatal("renewals fail and the server is up")
+	}
+	b.keeper.Held.Settled(b.items, []*batch.Item{b.item})
+	b.server.err = nil
+	step(time.Minute)
+	if b.keeper.Server.Down() {
+		t.Error("renewals of the slot succeed, nothing is held, and the server is down")
+	}
+	cancel()
+	if err := turns.Run(t.Context(), time.Minute, nil); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -41,6 +41,15 @@ func (t *task) done(began time.Time, answered bool, every time.Duration) {
 	}
 }
 
+// leave ends the pause of a task that has nothing to do any more. Whether the server
+// is back others find out.
+func (t *task) leave(now time.Time, every time.Duration) {
+	if t.part.Failing() {
+		t.part.Leave()
+		t.due, t.back = now.Add(every), nil
+	}
+}
+
 // look ends the pause where somebody reached the server meanwhile.
 func (t *task) look(now time.Time) {
 	select {

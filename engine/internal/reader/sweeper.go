@@ -147,6 +147,7 @@ func (s *Sweeper) Run(ctx context.Context) {
 		if s.failed {
 			s.failed = false
 			s.pause(ctx)
+			inherited = false // it has a turn to ask the server, and asks
 			continue
 		}
 		s.part.Leave() // nothing more is asked for now
