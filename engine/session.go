@@ -196,16 +196,10 @@ func (n *session) run(ctx context.Context) {
 	n.draining.Store(true)
 	n.beginner.Drain()
 	n.clearLanes(work)
-	// The timer of the clock ends what does not end by itself.
-	timeout := n.sub.engine.cfg.Pipeline.DrainTimeout
-	work.until(n.sub.engine.cfg.Clock.Now().Add(timeout + settleGrace))
-	handlers := n.sub.engine.cfg.Clock.AfterFunc(timeout, func() {
+	defer n.limit(ctx, work, func() {
 		stopHandlers()
 		n.settler.GiveUp()
-	})
-	settles := n.sub.engine.cfg.Clock.AfterFunc(timeout+settleGrace, stopSettling)
-	defer handlers.Stop()
-	defer settles.Stop()
+	}, stopSettling)()
 	input.Wait(work)
 	n.handBackKeys(work, false)
 	for _, l := range n.lanes {
@@ -221,6 +215,37 @@ func (n *session) run(ctx context.Context) {
 		n.sub.left.Add(int64(n.settler.Left() + n.held.Count()))
 	}
 	n.leave(work)
+}
+
+// limit ends what does not end by itself: drain_timeout after the process began to
+// drain, or the subscription failed. A session that only lost its name is not
+// bounded before that, so that no handler of a living process is called off for
+// it. What is returned takes the limit back.
+func (n *session) limit(ctx context.Context, work *bounded, stopHandlers, stopSettling func()) func() {
+	var timers []clock.Timer
+	begin := func() {
+		timeout, c := n.sub.engine.cfg.Pipeline.DrainTimeout, n.sub.engine.cfg.Clock
+		work.until(c.Now().Add(timeout + settleGrace))
+		timers = append(timers, c.AfterFunc(timeout, stopHandlers), c.AfterFunc(timeout+settleGrace, stopSettling))
+	}
+	ended, end := context.WithCancel(ctx)
+	var later clock.Group
+	if ctx.Err() != nil || n.sub.failure() != nil {
+		begin()
+	} else {
+		later.Go(work, "drain limit", func() {
+			if _ = clock.Wait(ended, nil); ctx.Err() != nil {
+				begin()
+			}
+		})
+	}
+	return func() {
+		end()
+		later.Wait(work)
+		for _, t := range timers {
+			t.Stop()
+		}
+	}
 }
 
 // clearLanes has the lanes hand back what has not started, without waiting for

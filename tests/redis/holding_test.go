@@ -109,6 +109,105 @@ func TestMinIdleBoundsHowLongAStoppedWorkerDelaysItsEntries(t *testing.T) {
 	})
 }
 
+// A worker that reaches the server again in time is robbed of nothing: it stood
+// still, or the server was away, for less than the lease of its name.
+func TestAWorkerThatStandsStillForAMomentIsNotRobbed(t *testing.T) {
+	onWays(t, claimWays, func(t *testing.T, s *redistest.Server, way way) {
+		w := stop(t, s, parts{subscription: way.claimsAndReplies("workers {\n      count = 2\n    }")}, lasting(2*time.Minute))
+		first, second := w.work("a"), w.work("b")
+		for range 8 {
+			w.add("n", "1")
+		}
+		for _, worker := range []*harness.Worker{first, second, first} {
+			if err := worker.Stall(t.Context(), 5*time.Second); err != nil {
+				t.Fatal(err)
+			}
+			w.advance(20 * time.Second)
+			w.arm(harness.Fault{Kind: harness.ServerDown, For: 5 * time.Second})
+			w.advance(20 * time.Second)
+		}
+		w.advance(10 * time.Minute)
+		w.ranOnce(8)
+	})
+}
+
+// One that stood still for longer than that, but shorter than min_idle, has lost
+// its name, and finishes under it what it runs.
+func TestAWorkerThatLostItsNameFinishesWhatItRuns(t *testing.T) {
+	onWays(t, claimWays, func(t *testing.T, s *redistest.Server, way way) {
+		w := stop(t, s, parts{subscription: way.claimsAndReplies()}, lasting(25*time.Second))
+		first := w.work("a")
+		w.work("b")
+		w.add("n", "1")
+		name := first.Consumer("s")
+		if held := w.Pending("g")[0].Consumer; held != name { // the other one has it
+			first = w.Workers()[1]
+			name = first.Consumer("s")
+		}
+		if err := first.Stall(t.Context(), 12*time.Second); err != nil {
+			t.Fatal(err)
+		}
+		w.advance(5 * time.Minute)
+		w.ranOnce(1)
+		if w.told("slot.lost") != 1 || first.Consumer("s") == name {
+			t.Errorf("told %d times that the name is lost; it was %s and is %s", w.told("slot.lost"), name, first.Consumer("s"))
+		}
+	})
+}
+
+// A newcomer that claims with a smaller min_idle waits until all others renew by
+// it: it takes nothing from those who work by a larger one.
+func TestANewcomerWithASmallerMinIdleRobsNobody(t *testing.T) {
+	onWays(t, claimWays, func(t *testing.T, s *redistest.Server, way way) {
+		p := parts{subscription: way.claimsAndReplies("workers {\n      count = 2\n    }")}
+		w := stop(t, s, p, lasting(time.Minute))
+		w.work("a")
+		for range 6 {
+			w.add("n", "1")
+		}
+		w.advance(4 * time.Second)
+		fresh := load(t, write(t, [2]string{"one.hcl", strings.Replace(p.file(), `"30s"`, `"3s"`, 1)}, [2]string{"h.lua", "function handle() end"}), nil)
+		if _, err := w.StartVersion(t.Context(), "b", fresh); err != nil {
+			t.Fatal(err)
+		}
+		w.advance(5 * time.Minute)
+		w.ranOnce(6)
+	})
+}
+
+// After an interruption everyone renews first, and claims again only when all have
+// had the time to: nobody is robbed by one who is back sooner.
+func TestAfterAnInterruptionNobodyRobsTheOthers(t *testing.T) {
+	onWays(t, claimWays, func(t *testing.T, s *redistest.Server, way way) {
+		w := stop(t, s, parts{subscription: way.claimsAndReplies("workers {\n      count = 2\n    }")}, lasting(2*time.Minute))
+		for _, machine := range []string{"a", "b", "c"} {
+			w.work(machine)
+		}
+		for range 6 {
+			w.add("n", "1")
+		}
+		w.advance(time.Second)
+		w.arm(harness.Fault{Kind: harness.ServerDown, For: minIdle + 5*time.Second})
+		w.advance(15 * time.Minute)
+		w.ranOnce(6)
+	})
+}
+
+// ranOnce asserts that so many entries ran, each once, with one reply each and
+// nothing left.
+func (w *stopped) ranOnce(n int) {
+	w.t.Helper()
+	ran := map[broker.ID]int{}
+	for _, c := range w.Calls("s") {
+		if ran[c.ID]++; ran[c.ID] > 1 || c.Outcome != "reply" || c.Deliveries != 0 {
+			w.t.Errorf("%v ran %d times: %s, %d deliveries", c.ID, ran[c.ID], c.Outcome, c.Deliveries)
+		}
+	}
+	if got := len(w.Entries("out")); got != n || len(ran) != n || len(w.Pending("g")) != 0 || w.told("lease.lost") != 0 {
+		w.t.Errorf("%d replies of %d entries, want %d; %d leases lost, pending %v", got, len(ran), n, w.told("lease.lost"), w.Pending("g"))
+	}
+}
+
 // An entry that is taken from a living worker, by whatever claims it: its handler
 // is called off and nothing of it is published.
 func TestALostLeaseCallsTheHandlerOffAndPublishesNothing(t *testing.T) {
