@@ -169,6 +169,7 @@ func (s *subscription) begin() {
 
 // restore creates the lost group again, at the floor that was written down.
 func (s *subscription) restore(ctx context.Context) error {
+	s.engine.server.GroupLost()
 	g := s.spec.Group
 	at, restored, err := s.engine.cfg.Broker.RestoreGroup(ctx, g.Stream.Name, g.Name)
 	if err != nil || !restored {

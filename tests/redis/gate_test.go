@@ -3,6 +3,8 @@ package redis_test
 import (
 	"context"
 	"sync/atomic"
+	"testing"
+	"time"
 
 	"pipeline/engine/outcome"
 	"pipeline/engine/value"
@@ -22,6 +24,16 @@ type gate struct {
 }
 
 func newGate() *gate { return &gate{entered: make(chan struct{}, 1000), open: make(chan struct{})} }
+
+// begun waits until one more call has begun.
+func (g *gate) begun(t *testing.T) {
+	t.Helper()
+	select {
+	case <-g.entered:
+	case <-time.After(patience):
+		t.Fatalf("the handler is not called again; it was %d times", g.calls.Load())
+	}
+}
 
 func (g *gate) NewInstance(context.Context) (sandbox.Instance, error) { return gateInstance{g}, nil }
 func (*gate) Hash() string                                            { return "gate" }

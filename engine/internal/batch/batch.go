@@ -20,8 +20,9 @@ type Batch struct {
 	Swept bool
 	// Old: it may hold entries that are older than some that came before it.
 	Old bool
-	// At is when it came.
-	At time.Time
+	// At is when it came, Epoch in which of the server's epochs.
+	At    time.Time
+	Epoch uint64
 
 	open atomic.Int32
 }

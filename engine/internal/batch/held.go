@@ -133,12 +133,44 @@ func (h *Held) Lose(id broker.ID, l Lease) (s State, ok bool) {
 	return it.State(), true
 }
 
+// Before reports whether anything is held that came before the epoch.
+func (h *Held) Before(epoch uint64) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.batches) > 0 && h.batches[0].Epoch != epoch
+}
+
+// Replace records that the id of an entry that came before the epoch was
+// delivered anew, and reports whether it is held.
+func (h *Held) Replace(id broker.ID, epoch uint64) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, b := range h.batches {
+		if b.Epoch == epoch {
+			continue
+		}
+		if it := b.find(id); it != nil {
+			it.SetLease(Replaced)
+			return true
+		}
+	}
+	return false
+}
+
 func (h *Held) find(id broker.ID) *Item {
 	for _, b := range h.batches {
-		for i := range b.Items {
-			if it := &b.Items[i]; it.Delivery.ID == id && it.State() != Settled {
-				return it
-			}
+		if it := b.find(id); it != nil {
+			return it
+		}
+	}
+	return nil
+}
+
+// find returns the item that is held under the id.
+func (b *Batch) find(id broker.ID) *Item {
+	for i := range b.Items {
+		if it := &b.Items[i]; it.Delivery.ID == id && it.State() != Settled && it.Lease() != Replaced {
+			return it
 		}
 	}
 	return nil

@@ -81,6 +81,9 @@ const (
 	Taken
 	// BodyGone: it was trimmed while it ran and is no longer pending.
 	BodyGone
+	// Replaced: its id was delivered anew, and may name another entry now. Nothing
+	// of it is written.
+	Replaced
 )
 
 // Lease is what is known of the item's lease. Safe for concurrent use.

@@ -10,6 +10,7 @@ package health
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"pipeline/engine/broker"
@@ -25,6 +26,9 @@ type Server struct {
 	event func(observe.Event)
 	// random spreads what many processes would do at once: see Random.
 	random func() float64
+
+	// epoch counts interruptions: see Epoch.
+	epoch atomic.Uint64
 
 	mu   sync.Mutex
 	down bool
@@ -51,6 +55,15 @@ func New(c clock.Clock, random func() float64, event func(observe.Event)) *Serve
 		told: map[error]bool{}, back: make(chan struct{}), pace: retry.NewBackoff(),
 	}
 }
+
+// Epoch changes whenever what is known of pending entries may hold no longer:
+// when the server was lost, because another one, without the last writes, may
+// answer after that, and when a group was. An id that was read before it may name
+// another entry after it.
+func (s *Server) Epoch() uint64 { return s.epoch.Load() }
+
+// GroupLost records that a group was not there.
+func (s *Server) GroupLost() { s.epoch.Add(1) }
 
 // Down reports whether the server is away, for some part at least.
 func (s *Server) Down() bool {
@@ -86,6 +99,7 @@ func (s *Server) failed(err error, first bool) {
 	s.mu.Lock()
 	if first {
 		s.failing++
+		s.epoch.Add(1)
 	}
 	if !s.down {
 		s.down, s.lost, s.next = true, s.clock.Now(), time.Time{}

@@ -250,7 +250,7 @@ func (l *Lane) renew(ctx context.Context) {
 // run decides what becomes of an item and reports whether that is final.
 func (l *Lane) run(it *batch.Item) bool {
 	switch {
-	case it.Lease() == batch.Taken:
+	case it.Lease() == batch.Taken, it.Lease() == batch.Replaced:
 		it.Action = batch.Action{Verb: batch.Leave}
 		it.Outcome = observe.Outcome{
 			ID: it.Delivery.ID, Key: it.Key, Deliveries: it.Delivery.Deliveries, Attempt: it.Used + 1, Result: observe.ResultStale,

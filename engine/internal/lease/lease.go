@@ -5,6 +5,7 @@ package lease
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -209,8 +210,11 @@ func (k *Keeper) sinceRenewed() time.Duration {
 }
 
 func (k *Keeper) failed(t *task, err error) {
-	if broker.Transient(err) {
+	switch {
+	case broker.Transient(err):
 		t.part.Failed(err)
+	case errors.Is(err, broker.ErrNoGroup):
+		k.Server.GroupLost()
 	}
 	if k.follows > 0 && k.sinceRenewed() > k.follows/3 {
 		k.Interrupted()

@@ -100,6 +100,10 @@ func (d *Dispatcher) dispatch(ctx context.Context, ds []broker.Delivery, by arri
 	}
 	d.mu.Lock(ctx)
 	defer d.mu.Unlock()
+	epoch := d.Server.Epoch()
+	if d.Held.Before(epoch) {
+		d.replace(ds, epoch)
+	}
 	before := d.last
 	if !d.unusual(ds) {
 		b := batch.Get(len(ds))
@@ -107,6 +111,7 @@ func (d *Dispatcher) dispatch(ctx context.Context, ds []broker.Delivery, by arri
 		for i := range ds {
 			b.Grow().Delivery = ds[i]
 		}
+		b.Epoch = epoch
 		return d.send(ctx, b)
 	}
 	run, err := d.check(context.WithoutCancel(ctx), ds, by)
@@ -115,7 +120,7 @@ func (d *Dispatcher) dispatch(ctx context.Context, ds []broker.Delivery, by arri
 	}
 	slices.SortFunc(run, func(a, b candidate) int { return a.delivery.ID.Compare(b.delivery.ID) })
 	b := batch.Get(len(run))
-	b.Swept = by != read
+	b.Swept, b.Epoch = by != read, epoch
 	b.Old = len(run) > 0 && run[0].delivery.ID.Less(before)
 	for i := range run {
 		it := b.Grow()
@@ -124,6 +129,20 @@ func (d *Dispatcher) dispatch(ctx context.Context, ds []broker.Delivery, by arri
 		it.First, it.Alone = run[i].first, run[i].alone
 	}
 	return cmp.Or(d.send(ctx, b), err)
+}
+
+// replace calls off what is held under an id that comes as a new one: its group
+// was lost, or its server lost the last writes, and the id may name another entry
+// now. What comes of the earlier one must neither answer nor acknowledge that.
+func (d *Dispatcher) replace(ds []broker.Delivery, epoch uint64) {
+	for i := range ds {
+		if ds[i].Deliveries > 0 || !d.Held.Replace(ds[i].ID, epoch) {
+			continue
+		}
+		for _, l := range d.Lanes {
+			l.Cancel(ds[i].ID)
+		}
+	}
 }
 
 // Orphans reports, once, whether entries are pending here that nobody works on.

@@ -64,12 +64,13 @@ func newScene(t *testing.T, o memory.Options) *scene {
 	var draining atomic.Bool
 	worker := lane.New(s.clock, s.lane, s.out, &draining)
 	event := func(e observe.Event) { s.events = append(s.events, e) }
+	server := health.New(s.clock, rand.Float64, event)
 	s.dispatch = &Dispatcher{
-		Broker: s.broker, Owner: me, Clock: s.clock, Held: s.held, Parked: s.parked, MinIdle: minIdle, MaxAttempts: 3,
+		Broker: s.broker, Owner: me, Clock: s.clock, Server: server, Held: s.held, Parked: s.parked, MinIdle: minIdle, MaxAttempts: 3,
 		Lanes: []*lane.Lane{worker}, Prepare: func(*batch.Batch) {}, Event: event,
 	}
 	s.sweeper = &Sweeper{
-		Broker: s.broker, Owner: me, Clock: s.clock, Server: health.New(s.clock, rand.Float64, event), Held: s.held, Parked: s.parked,
+		Broker: s.broker, Owner: me, Clock: s.clock, Server: server, Held: s.held, Parked: s.parked,
 		Dispatch: s.dispatch, Room: 10, Predecessors: "c-host-0.", Siblings: "c-",
 		Restore: func(context.Context) error { return nil }, Fatal: func(err error) { s.fatal = append(s.fatal, err) }, Event: event,
 	}

@@ -1,7 +1,6 @@
 package settle
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -45,18 +44,4 @@ func (s *Settler) tellRefused() {
 			Name: observe.EventSettleAccepted, Level: sandbox.Info, Message: "the server takes what it refused before",
 		})
 	}
-}
-
-// ours reports whether a step that was sent again, of an entry that is no longer
-// pending here, was written by an earlier attempt whose answer was lost. It was if
-// nobody has the entry and nobody could have claimed it since the first attempt.
-func (s *Settler) ours(ctx context.Context, it *batch.Item) bool {
-	id := it.Delivery.ID
-	if !s.work.resent || it.Lease() != batch.Ours || s.MinIdle > 0 && s.Clock.Now().Sub(s.work.sent) >= s.MinIdle {
-		return false
-	}
-	call, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	next, err := s.Broker.Pending(call, s.Owner.Stream, s.Owner.Group, "", id.Prev(), 1)
-	return err == nil && (len(next) == 0 || next[0].ID != id)
 }

@@ -156,7 +156,7 @@ func (s *Settler) settle(ctx context.Context, shares []batch.Share) {
 	}
 	s.work.bury = s.Bury
 	s.work.sent = s.Clock.Now()
-	s.work.build(s.Owner, s.Marks, shares)
+	s.work.build(s.Owner, s.Marks, s.Server.Epoch(), shares)
 	s.work.settlement.Repeat = s.Repeat
 	res, err := s.send(ctx)
 	if s.Begun != nil {
@@ -205,6 +205,7 @@ func (s *Settler) send(ctx context.Context) (broker.SettleResult, error) {
 			return res, err
 		}
 		s.work.resent = true
+		s.work.fence()
 		s.part.Failed(err)
 		if s.part.Wait(ctx) != nil {
 			return res, err
@@ -233,6 +234,7 @@ func (s *Settler) afterRenewal(ctx context.Context) {
 // entries will be delivered again; anything else ends the subscription.
 func (s *Settler) giveUp(ctx context.Context, shares []batch.Share, err error) {
 	if errors.Is(err, broker.ErrNoGroup) {
+		s.Server.GroupLost()
 		for _, it := range s.work.items {
 			it.Outcome.Result = observe.ResultStale
 		}
@@ -272,6 +274,9 @@ func (s *Settler) handBack(ctx context.Context) error {
 // judge reads the results: what was refused is kept for later.
 func (s *Settler) judge(ctx context.Context, res broker.SettleResult) {
 	w := &s.work
+	for _, it := range w.replaced {
+		s.stale(it)
+	}
 	for i, it := range w.stepItems {
 		switch r := res.Steps[i]; r.Status {
 		case broker.Done:

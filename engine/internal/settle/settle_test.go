@@ -33,7 +33,10 @@ type server struct {
 	added    []broker.Add
 	addErrs  []error
 	pending  []broker.Pending
-	answer   func(n int, s *broker.Settlement) (broker.SettleResult, error)
+	// asked counts the looks at the pending list, which fail with pendingErr.
+	asked      int
+	pendingErr error
+	answer     func(n int, s *broker.Settlement) (broker.SettleResult, error)
 }
 
 // Settle remembers a copy: the settler builds the next one in the same memory.
@@ -69,7 +72,8 @@ func (f *server) Add(_ context.Context, adds []broker.Add) ([]broker.ID, error) 
 }
 
 func (f *server) Pending(context.Context, string, string, string, broker.ID, int) ([]broker.Pending, error) {
-	return f.pending, nil
+	f.asked++
+	return f.pending, f.pendingErr
 }
 
 // bench is a settler with one batch whose items have the given actions.
@@ -186,13 +190,17 @@ func TestALostAnswerSendsTheSameSettlementAgain(t *testing.T) {
 			return broker.SettleResult{}, &broker.Error{Op: "settle", Kind: broker.ErrUnavailable}
 		}
 		// The first one was written after all.
-		return broker.SettleResult{Steps: []broker.StepResult{{Status: broker.NotOwned}}}, nil
+		return broker.SettleResult{Steps: []broker.StepResult{{Status: broker.NotOwned}, {Status: broker.NotOwned}}}, nil
 	}
 	b.run()
 	if len(b.server.settles) != 3 {
 		t.Fatalf("sent %d times, want 3", len(b.server.settles))
 	}
-	expect(t, "acks of the third", b.server.settles[2].Acks, []broker.ID{id(1)})
+	expect(t, "acks of the first", b.server.settles[0].Acks, []broker.ID{id(1)})
+	// Another server may answer by then: even an acknowledgement is fenced.
+	if again := b.server.settles[2]; len(again.Acks) != 0 || len(again.Steps) != 2 || again.Steps[0].ID != id(1) {
+		t.Errorf("the third is %+v", again)
+	}
 	expect(t, "observed", b.results(), []string{"1-0 ack", "2-0 ack"})
 	if b.held.Count() != 0 || len(b.fatal) != 0 {
 		t.Errorf("%d held, fatal %v", b.held.Count(), b.fatal)

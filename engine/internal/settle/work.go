@@ -15,8 +15,10 @@ type work struct {
 	shares     []batch.Share
 	items      []*batch.Item
 	settlement broker.Settlement
+	ackItems   []*batch.Item
 	stepItems  []*batch.Item
 	waitItems  []*batch.Item
+	replaced   []*batch.Item
 	releases   []broker.ID
 	unfenced   []*batch.Item
 	stops      []*batch.Item
@@ -26,6 +28,7 @@ type work struct {
 	refused broker.ID
 	// resent: an answer was lost, so that some of it may have been written before.
 	resent bool
+	found  found
 	// sent is when it was first sent; bury is Settler.Bury.
 	sent time.Time
 	bury func(*batch.Item)
@@ -37,14 +40,31 @@ type work struct {
 	fates      []hold.Fate
 }
 
-func (w *work) build(owner broker.Owner, marks broker.Marks, shares []batch.Share) {
+func (w *work) build(owner broker.Owner, marks broker.Marks, epoch uint64, shares []batch.Share) {
 	w.reset(owner)
 	w.settlement.Marks = marks
 	for _, share := range shares {
 		for i := range share.Len() {
-			w.add(share.At(i), share.Batch.At)
+			w.add(share.At(i), share.Batch.At, share.Batch.Epoch != epoch)
 		}
 	}
+	for _, it := range w.ackItems {
+		w.settlement.Acks = append(w.settlement.Acks, it.Delivery.ID)
+	}
+	w.step()
+}
+
+// fence makes steps of the acknowledgements, for when they are sent again: who
+// answers then may know other entries by their ids.
+func (w *work) fence() {
+	w.stepItems = append(w.stepItems, w.ackItems...)
+	w.ackItems, w.settlement.Acks = w.ackItems[:0], w.settlement.Acks[:0]
+	w.step()
+}
+
+// step makes the steps of their items, in the order of the ids.
+func (w *work) step() {
+	w.settlement.Steps = w.settlement.Steps[:0]
 	slices.SortFunc(w.stepItems, func(a, b *batch.Item) int { return a.Delivery.ID.Compare(b.Delivery.ID) })
 	for _, it := range w.stepItems {
 		step := broker.Step{ID: it.Delivery.ID, Publish: it.Action.Publish}
@@ -73,21 +93,31 @@ func (w *work) reset(owner broker.Owner) {
 	s := &w.settlement
 	*s = broker.Settlement{Owner: owner, Acks: s.Acks[:0], Steps: s.Steps[:0], Waits: s.Waits[:0], Forget: s.Forget[:0]}
 	w.items, w.stepItems, w.waitItems = w.items[:0], w.stepItems[:0], w.waitItems[:0]
+	w.ackItems, w.replaced = w.ackItems[:0], w.replaced[:0]
 	w.releases, w.unfenced, w.stops = w.releases[:0], w.unfenced[:0], w.stops[:0]
 	w.refusal = nil
-	w.resent, w.duplicates = false, 0
+	w.resent, w.duplicates, w.found = false, 0, found{}
 }
 
 // add puts an item where its action says. A lost lease takes the right to
 // everything but a plain acknowledgement: that only says that a handler
-// finished, whoever's it was.
-func (w *work) add(it *batch.Item, came time.Time) {
+// finished, whoever's it was. One that came in another epoch may be of another
+// entry than the one that has its id now, and is fenced.
+func (w *work) add(it *batch.Item, came time.Time, fence bool) {
 	w.items = append(w.items, it)
 	lease := it.Lease()
 	s := &w.settlement
+	if lease == batch.Replaced {
+		w.replaced = append(w.replaced, it)
+		return
+	}
 	switch it.Action.Verb {
 	case batch.Ack:
-		s.Acks = append(s.Acks, it.Delivery.ID)
+		if fence && lease != batch.BodyGone {
+			w.stepItems = append(w.stepItems, it)
+			break
+		}
+		w.ackItems = append(w.ackItems, it)
 	case batch.Step:
 		if lease == batch.BodyGone && !it.Action.Mark {
 			w.unfenced = append(w.unfenced, it)
