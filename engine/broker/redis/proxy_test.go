@@ -1,7 +1,7 @@
 package redis_test
 
 import (
-	"io"
+	"bytes"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -19,6 +19,9 @@ type proxy struct {
 	mode atomic.Int32
 	// swallowed counts answers that did not pass.
 	swallowed chan struct{}
+	// word: the answer to a request that holds it is lost, and the connection with
+	// it; nil for none.
+	word atomic.Pointer[string]
 
 	mu    sync.Mutex
 	conns []net.Conn
@@ -66,15 +69,38 @@ func (p *proxy) accept() {
 		p.mu.Lock()
 		p.conns = append(p.conns, client, server)
 		p.mu.Unlock()
-		p.wg.Go(func() {
-			_, _ = io.Copy(server, client)
-			_ = server.Close()
-		})
-		p.wg.Go(func() { p.answers(client, server) })
+		var doomed atomic.Bool
+		p.wg.Go(func() { p.requests(client, server, &doomed) })
+		p.wg.Go(func() { p.answers(client, server, &doomed) })
 	}
 }
 
-func (p *proxy) answers(client, server net.Conn) {
+// requests passes on what the client sends. A connection over which the word goes
+// is doomed before the server sees it.
+func (p *proxy) requests(client, server net.Conn, doomed *atomic.Bool) {
+	defer server.Close()
+	var seen []byte
+	buf := make([]byte, 1<<16)
+	for {
+		n, err := client.Read(buf)
+		if word := p.word.Load(); word != nil {
+			seen = append(seen, buf[:n]...)
+			if bytes.Contains(seen, []byte(*word)) {
+				doomed.Store(true)
+			}
+		}
+		if n > 0 {
+			if _, err := server.Write(buf[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (p *proxy) answers(client, server net.Conn, doomed *atomic.Bool) {
 	defer client.Close()
 	buf := make([]byte, 1<<16)
 	for {
@@ -82,7 +108,11 @@ func (p *proxy) answers(client, server net.Conn) {
 		if err != nil {
 			return
 		}
-		switch p.mode.Load() {
+		mode := p.mode.Load()
+		if doomed.Load() {
+			mode = cut
+		}
+		switch mode {
 		case cut:
 			p.swallowed <- struct{}{}
 			return

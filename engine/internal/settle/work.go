@@ -45,7 +45,7 @@ func (w *work) build(owner broker.Owner, marks broker.Marks, epoch uint64, share
 	w.settlement.Marks = marks
 	for _, share := range shares {
 		for i := range share.Len() {
-			w.add(share.At(i), share.Batch.At, share.Batch.Epoch != epoch)
+			w.add(share.At(i), share.Batch, share.Batch.Epoch != epoch)
 		}
 	}
 	for _, it := range w.ackItems {
@@ -103,7 +103,7 @@ func (w *work) reset(owner broker.Owner) {
 // everything but a plain acknowledgement: that only says that a handler
 // finished, whoever's it was. One that came in another epoch may be of another
 // entry than the one that has its id now, and is fenced.
-func (w *work) add(it *batch.Item, came time.Time, fence bool) {
+func (w *work) add(it *batch.Item, of *batch.Batch, fence bool) {
 	w.items = append(w.items, it)
 	lease := it.Lease()
 	s := &w.settlement
@@ -132,7 +132,7 @@ func (w *work) add(it *batch.Item, came time.Time, fence bool) {
 		}
 		w.waitItems = append(w.waitItems, it)
 		wait := it.Action.Wait
-		wait.Delivery, wait.Ago = it.Delivery.Deliveries+1, max(0, w.sent.Sub(came))
+		wait.Delivery, wait.Ago = it.Delivery.Deliveries+1, max(0, w.sent.Sub(of.At))
 		s.Waits = append(s.Waits, wait)
 		return
 	case batch.Release:
@@ -144,7 +144,7 @@ func (w *work) add(it *batch.Item, came time.Time, fence bool) {
 	case batch.Leave:
 		return
 	}
-	if it.Redelivered() {
+	if it.Redelivered() || of.Swept { // a copy that waited has no delivery counted
 		s.Forget = append(s.Forget, it.Delivery.ID)
 	}
 }
