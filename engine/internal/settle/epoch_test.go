@@ -21,7 +21,7 @@ func notOwned(_ int, s *broker.Settlement) (broker.SettleResult, error) {
 
 func TestAnAcknowledgementOfAnotherEpochIsFenced(t *testing.T) {
 	for name, interrupt := range map[string]func(b *bench){
-		"the server was lost": func(b *bench) { b.settler.Server.Failed(errors.New("cut")) },
+		"the server was lost": func(b *bench) { b.settler.Server.Part().Failed(errors.New("cut")) },
 		"the group was lost":  func(b *bench) { b.settler.Server.GroupLost() },
 	} {
 		t.Run(name, func(t *testing.T) {
