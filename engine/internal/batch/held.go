@@ -140,16 +140,16 @@ func (h *Held) Before(epoch uint64) bool {
 	return len(h.batches) > 0 && h.batches[0].Epoch != epoch
 }
 
-// Replace records that the id of an entry that came before the epoch was
-// delivered anew, and reports whether it is held.
-func (h *Held) Replace(id broker.ID, epoch uint64) bool {
+// Replace records that an entry that came before the epoch was replaced, and
+// reports whether it was: what is delivered anew under its id is another entry.
+func (h *Held) Replace(d *broker.Delivery, epoch uint64) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, b := range h.batches {
 		if b.Epoch == epoch {
 			continue
 		}
-		if it := b.find(id); it != nil {
+		if it := b.find(d.ID); it != nil && !slices.Equal(it.Delivery.Fields, d.Fields) {
 			it.SetLease(Replaced)
 			return true
 		}

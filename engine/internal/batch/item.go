@@ -81,8 +81,7 @@ const (
 	Taken
 	// BodyGone: it was trimmed while it ran and is no longer pending.
 	BodyGone
-	// Replaced: its id was delivered anew, and may name another entry now. Nothing
-	// of it is written.
+	// Replaced: its id names another entry now. Nothing of it is written.
 	Replaced
 )
 

@@ -131,12 +131,12 @@ func (d *Dispatcher) dispatch(ctx context.Context, ds []broker.Delivery, by arri
 	return cmp.Or(d.send(ctx, b), err)
 }
 
-// replace calls off what is held under an id that comes as a new one: its group
-// was lost, or its server lost the last writes, and the id may name another entry
-// now. What comes of the earlier one must neither answer nor acknowledge that.
+// replace calls off what is held under an id that comes as that of another entry:
+// the stream was made anew, or its server lost the last writes. What comes of the
+// earlier one must neither answer nor acknowledge the other.
 func (d *Dispatcher) replace(ds []broker.Delivery, epoch uint64) {
 	for i := range ds {
-		if ds[i].Deliveries > 0 || !d.Held.Replace(ds[i].ID, epoch) {
+		if ds[i].Deliveries > 0 || !d.Held.Replace(&ds[i], epoch) {
 			continue
 		}
 		for _, l := range d.Lanes {

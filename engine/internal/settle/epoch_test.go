@@ -42,7 +42,7 @@ func TestNothingIsWrittenOfAnEntryThatWasReplaced(t *testing.T) {
 	b := newBench(t, batch.Ack, batch.Step, batch.Wait, batch.Release, batch.Stop)
 	b.settler.Server.GroupLost()
 	for n := 1; n <= 5; n++ {
-		if !b.held.Replace(id(n), b.settler.Server.Epoch()) {
+		if !b.held.Replace(&broker.Delivery{Entry: broker.Entry{ID: id(n), Fields: []broker.Field{{Name: "another"}}}}, b.settler.Server.Epoch()) {
 			t.Fatalf("%d is not held", n)
 		}
 	}
