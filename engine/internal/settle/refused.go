@@ -26,22 +26,34 @@ func (s *Settler) refuse(it *batch.Item, err error) {
 	}
 }
 
-// tellRefused tells once why outcomes are refused, however many there are and how
-// often they are tried, and once that none is any more.
+// tellRefused tells once of each cause why outcomes are refused, however many there
+// are and how often they are tried, and once that none is any more.
 func (s *Settler) tellRefused() {
 	err, n := s.work.refusal, len(s.work.kept)
 	switch {
-	case err != nil && (s.refusal == nil || s.refusal.Error() != err.Error()):
-		s.refusal = err
+	case err != nil && !s.told[cause(err)]:
+		if s.told == nil {
+			s.told = map[string]bool{}
+		}
+		s.told[cause(err)] = true
 		s.Event(observe.Event{
 			Name: observe.EventSettleRefused, Level: sandbox.Error, Count: n, Err: err,
 			Message: "the server refuses what entry " + s.work.refused.String() +
 				" and perhaps others came to; they are held and settled again until it takes them",
 		})
-	case err == nil && s.refusal != nil && len(s.refused) == 0 && len(s.queue) == 0:
-		s.refusal = nil
+	case err == nil && len(s.told) > 0 && len(s.refused) == 0 && len(s.queue) == 0:
+		clear(s.told)
 		s.Event(observe.Event{
 			Name: observe.EventSettleAccepted, Level: sandbox.Info, Message: "the server takes what it refused before",
 		})
 	}
+}
+
+// cause tells refusals apart. A full server is one cause, whichever stream the
+// message that it refused was for.
+func cause(err error) string {
+	if errors.Is(err, broker.ErrOutOfMemory) {
+		return broker.ErrOutOfMemory.Error()
+	}
+	return err.Error()
 }

@@ -75,8 +75,8 @@ type Settler struct {
 	work    work
 	// withheld waits for room where it is to be published.
 	withheld withheld
-	// refusal is why outcomes are refused, as it was told; nil where none are.
-	refusal error
+	// told are the causes for which outcomes are refused, as they were told.
+	told map[string]bool
 }
 
 // Init makes the settler's queue. Call it before Run.

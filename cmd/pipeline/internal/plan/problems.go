@@ -163,7 +163,8 @@ func (k *collector) slot(g *spec.Group, pos spec.Pos, target *spec.Stream, what 
 		return
 	}
 	const tag = " Give both names the same {tag}."
-	severity, summary, detail := diag.Warning, fmt.Sprintf("%s and %s lie in different slots of the cluster", from, to), ""
+	severity, summary := diag.Warning, fmt.Sprintf("%s and %s lie in different slots of the cluster", from, to)
+	var detail string
 	switch {
 	case marks:
 		severity, summary = diag.Error, summary+", and run refuses to write a reply and the mark of its key in one step"
