@@ -85,3 +85,55 @@ func TestCache(t *testing.T) {
 		t.Error("nothing is kept")
 	}
 }
+
+// TestBrokenCache compiles with a cache whose files are damaged, and with one
+// that cannot be written.
+func TestBrokenCache(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "cache")
+	if err := PrivateDir(dir); err != nil {
+		t.Fatal(err)
+	}
+	runs := func(dir string) {
+		t.Helper()
+		h, err := Compiler{CacheDir: dir}.Compile(spec(summing))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer h.Close()
+		in, err := h.NewInstance(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer in.Close()
+		if out, _ := in.Call(context.Background(), sandboxtest.Delivery("")); out.Kind != outcome.Ack {
+			t.Error(sandboxtest.Show(out))
+		}
+	}
+	runs(dir)
+	damage := func(keep int) error {
+		return filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			for i := keep; i < len(text); i++ {
+				text[i] ^= 0x55
+			}
+			return os.WriteFile(path, text, 0o600)
+		})
+	}
+	for _, keep := range []int{0, 100, 400} {
+		if err := damage(keep); err != nil {
+			t.Fatal(err)
+		}
+		runs(dir)
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	runs(file)
+}

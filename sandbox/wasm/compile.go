@@ -49,7 +49,7 @@ func (c Compiler) Compile(spec sandbox.Spec) (sandbox.Handler, error) {
 	if err := (contract{h, m}).check(); err != nil {
 		return nil, err
 	}
-	if err := h.compile(c.CacheDir, fuel.Rewrite(m, h.pages())); err != nil {
+	if err := h.compileCached(c.CacheDir, fuel.Rewrite(m, h.pages())); err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
 	// Messages need the names of functions; the code itself is compiled.
@@ -74,6 +74,18 @@ func newHandler(spec sandbox.Spec) (*handler, error) {
 		h.grants[g.Kind] = g
 	}
 	return h, nil
+}
+
+// compileCached compiles with a cache, and without it when that fails: a full
+// disk or a damaged file must not keep a handler from running.
+func (h *handler) compileCached(dir string, code []byte) error {
+	err := h.compile(dir, code)
+	if err == nil || dir == "" {
+		return err
+	}
+	_ = h.Close() // it has compiled nothing
+	h.runtime, h.cache = nil, nil
+	return h.compile("", code)
 }
 
 // compile makes the runtime and compiles the rewritten module in it.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"pipeline/engine/outcome"
 	"pipeline/engine/value"
@@ -132,6 +133,27 @@ func TestMeta(t *testing.T) {
 		if out.Kind != outcome.Dead || out.Reason != want {
 			t.Errorf("%s: %s %q, want %q", name, sandboxtest.Show(out), out.Reason, want)
 		}
+	}
+}
+
+// TestMetaPays asks for large headers again and again: what the host does for
+// that counts.
+func TestMetaPays(t *testing.T) {
+	m := wat.Module{Imports: []wat.Import{pipelineImport("meta", "i32 i32 i32 i32->i32")}, Data: []wat.Data{{At: 64, Bytes: "headers"}}}
+	s := spec(wat.Handler("", "loop i32.const 64 i32.const 7 i32.const 0 i32.const 0 call $meta drop br 0 end i64.const 0", m))
+	s.Limits.Timeout, s.Limits.Instructions = 50*time.Millisecond, 1<<50
+	in := compile(t, s)
+	d := sandboxtest.Delivery("")
+	for i := range 1000 {
+		d.Headers = append(d.Headers, outcome.Header{Name: fmt.Sprint("h", i), Value: strings.Repeat("x", 500)})
+	}
+	start := time.Now()
+	out, use := in.Call(context.Background(), d)
+	if out.Kind != outcome.Failed || out.Failure.Kind != outcome.FailTimeout || use.Instructions < 500_000 {
+		t.Errorf("%s, %+v", sandboxtest.Show(out), use)
+	}
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("took %s", took)
 	}
 }
 

@@ -88,7 +88,10 @@ const maxMeta = 1 << 10
 // hostMeta is meta(name, length, place, capacity).
 func hostMeta(c *hostCaller, stack []uint64) {
 	name := string(c.bytes(stack[0], min(uint64(uint32(stack[1])), maxMeta), "pipeline.meta"))
+	// Looking headers up and writing them down takes time in proportion.
+	c.meter.charge(int64(len(c.headers())))
 	text, ok := c.meta(name)
+	c.meter.charge(int64(len(text)))
 	if !ok {
 		stack[0] = uint64(^uint32(0)) // -1
 		return
@@ -97,6 +100,14 @@ func hostMeta(c *hostCaller, stack []uint64) {
 		copy(c.bytes(stack[2], uint64(len(text)), "pipeline.meta"), text)
 	}
 	stack[0] = uint64(uint32(len(text)))
+}
+
+// headers are those of the entry, if there is one.
+func (in *instance) headers() []outcome.Header {
+	if in.d == nil {
+		return nil
+	}
+	return in.d.Headers
 }
 
 // headerPrefix asks meta for one header.

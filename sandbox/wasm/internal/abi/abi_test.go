@@ -2,6 +2,7 @@ package abi
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -49,6 +50,26 @@ func TestEnvelope(t *testing.T) {
 				t.Errorf("got  %s %v\nwant %s", got, err, test.want)
 			}
 		})
+	}
+}
+
+// TestManyHeaders keeps of each name the last, in time that grows with their
+// number.
+func TestManyHeaders(t *testing.T) {
+	var headers []outcome.Header
+	for i := range 100_000 {
+		headers = append(headers, outcome.Header{Name: fmt.Sprint("h", i%50_000), Value: fmt.Sprint(i)})
+	}
+	start := time.Now()
+	var got map[string]string
+	if err := json.Unmarshal(AppendHeaders(nil, headers, func(string) bool { return true }), &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 50_000 || got["h0"] != "50000" || got["h49999"] != "99999" {
+		t.Errorf("%d headers, %s, %s", len(got), got["h0"], got["h49999"])
+	}
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("took %s", took)
 	}
 }
 

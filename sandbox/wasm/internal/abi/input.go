@@ -55,9 +55,9 @@ func AppendRaw(dst []byte, d *sandbox.Delivery) ([]byte, error) {
 // that repeats, the last counts.
 func AppendHeaders(dst []byte, headers []outcome.Header, pass func(string) bool) []byte {
 	dst = append(dst, '{')
-	first := true
+	first, last := true, lasts(headers)
 	for i, h := range headers {
-		if !pass(h.Value) || !utf8.ValidString(h.Name) || repeats(headers[i+1:], h.Name) {
+		if !pass(h.Value) || !utf8.ValidString(h.Name) || !last(i) {
 			continue
 		}
 		if !first {
@@ -70,9 +70,9 @@ func AppendHeaders(dst []byte, headers []outcome.Header, pass func(string) bool)
 }
 
 func appendBinaryHeaders(dst []byte, headers []outcome.Header) []byte {
-	first := true
+	first, last := true, lasts(headers)
 	for i, h := range headers {
-		if utf8.ValidString(h.Value) || !utf8.ValidString(h.Name) || repeats(headers[i+1:], h.Name) {
+		if utf8.ValidString(h.Value) || !utf8.ValidString(h.Name) || !last(i) {
 			continue
 		}
 		if first {
@@ -89,13 +89,28 @@ func appendBinaryHeaders(dst []byte, headers []outcome.Header) []byte {
 	return dst
 }
 
-func repeats(headers []outcome.Header, name string) bool {
-	for i := range headers {
-		if headers[i].Name == name {
+// fewHeaders is how many are compared with each other; of more there is a
+// table, since an entry may have a hundred thousand.
+const fewHeaders = 16
+
+// lasts returns a function that tells whether a header is the last of its
+// name.
+func lasts(headers []outcome.Header) func(i int) bool {
+	if len(headers) <= fewHeaders {
+		return func(i int) bool {
+			for _, h := range headers[i+1:] {
+				if h.Name == headers[i].Name {
+					return false
+				}
+			}
 			return true
 		}
 	}
-	return false
+	place := make(map[string]int, len(headers))
+	for i, h := range headers {
+		place[h.Name] = i
+	}
+	return func(i int) bool { return place[headers[i].Name] == i }
 }
 
 // appendText appends a member whose value is a string, or, when that is not
