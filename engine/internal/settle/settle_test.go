@@ -227,6 +227,22 @@ func TestARefusedStepIsHeldAndSettledAgainWithoutTheOthers(t *testing.T) {
 	expect(t, "events", b.events, []observe.EventName{observe.EventSettleRefused, observe.EventSettleAccepted})
 }
 
+func TestAFullServerIsToldOfOnceHoweverManyStreamsItRefusesMessagesFor(t *testing.T) {
+	b := newBench(t, batch.Step, batch.Step)
+	b.server.answer = func(n int, s *broker.Settlement) (broker.SettleResult, error) {
+		res := allDone(s)
+		if n < 5 {
+			for i := range res.Steps { // the first of them is another one each time
+				to := []string{"out", "dead"}[(n+i)%2]
+				res.Steps[i] = broker.StepResult{Status: broker.Refused, Err: &broker.Error{Op: "publish", Stream: to, Kind: broker.ErrOutOfMemory}}
+			}
+		}
+		return res, nil
+	}
+	b.run()
+	expect(t, "events", b.events, []observe.EventName{observe.EventSettleRefused, observe.EventSettleAccepted})
+}
+
 func TestALostLeaseTakesTheReplyButNotTheAcknowledgement(t *testing.T) {
 	b := newBench(t, batch.Ack, batch.Step)
 	b.item(1).SetLease(batch.Taken)
