@@ -230,3 +230,55 @@ func BenchmarkScreen(b *testing.B) {
 		run(language, screen(b, language+".wasm", code))
 	}
 }
+
+// BenchmarkCompile is what loading a module costs, without a cache of compiled
+// code and with one.
+func BenchmarkCompile(b *testing.B) {
+	cached := filepath.Join(b.TempDir(), "cache")
+	if err := wasm.PrivateDir(cached); err != nil {
+		b.Fatal(err)
+	}
+	for _, language := range plugins.Languages {
+		code, err := os.ReadFile(filepath.Join(language, "payments.wasm"))
+		if err != nil {
+			b.Fatal(err)
+		}
+		spec := sandbox.Spec{Label: "h", Source: sandbox.Source{Name: language + ".wasm", Code: code}, Function: "screen_payment"}
+		for name, dir := range map[string]string{"nothing": "", "cached": cached} {
+			b.Run(language+"/"+name, func(b *testing.B) {
+				for b.Loop() {
+					h, err := wasm.Compiler{CacheDir: dir}.Compile(spec)
+					if err != nil {
+						b.Fatal(err)
+					}
+					if err := h.Close(); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkInstance is what replacing an instance costs.
+func BenchmarkInstance(b *testing.B) {
+	for _, language := range plugins.Languages {
+		code, err := os.ReadFile(filepath.Join(language, "payments.wasm"))
+		if err != nil {
+			b.Fatal(err)
+		}
+		h, err := wasm.Compile(sandbox.Spec{Label: "h", Source: sandbox.Source{Name: language + ".wasm", Code: code}, Function: "screen_payment"})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(language, func(b *testing.B) {
+			for b.Loop() {
+				in, err := h.NewInstance(context.Background())
+				if err != nil {
+					b.Fatal(err)
+				}
+				in.Close()
+			}
+		})
+	}
+}

@@ -59,6 +59,22 @@ func TestCall(t *testing.T) {
 	}
 }
 
+// BenchmarkAck is the floor: a call that reads nothing.
+func BenchmarkAck(b *testing.B) {
+	s := spec(wat.Handler("", "i64.const 0", wat.Module{}))
+	s.RawInput = true
+	in := compile(b, s)
+	d := sandboxtest.Delivery("")
+	d.Kind, d.Raw = sandbox.BodyBytes, string(make([]byte, 300))
+	b.ReportAllocs()
+	for b.Loop() {
+		if out, _ := in.Call(context.Background(), d); out.Kind != outcome.Ack {
+			b.Fatal(sandboxtest.Show(out))
+		}
+	}
+}
+
+// BenchmarkCall adds up a body of 300 bytes.
 func BenchmarkCall(b *testing.B) {
 	s := spec(summing)
 	s.RawInput = true
