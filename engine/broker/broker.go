@@ -452,12 +452,16 @@ type SlotLease struct {
 // Never is the Follows of those who renew nothing: longer than any other.
 const Never = time.Duration(math.MaxInt64)
 
-// TrimRequest bounds a stream. Zero fields do not bound.
+// TrimRequest bounds a stream. Zero fields do not bound; of several bounds each
+// removes what it would alone.
 type TrimRequest struct {
 	Stream string
 	MaxLen int64
 	// MinID removes entries before it.
 	MinID ID
+	// MaxAge removes entries whose ids are older than this, in whole milliseconds,
+	// by the clock of the server: it gave the ids, and callers' clocks may be wrong.
+	MaxAge time.Duration
 	// Protect keeps every entry that some group has not acknowledged.
 	Protect bool
 }

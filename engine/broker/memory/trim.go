@@ -16,13 +16,16 @@ const nodeSize = 100
 // Trim implements broker.Broker.
 func (b *Broker) Trim(ctx context.Context, r broker.TrimRequest) (int64, error) {
 	var removed int64
-	if r.MaxLen <= 0 && r.MinID.IsZero() {
+	if r.MaxLen <= 0 && r.MinID.IsZero() && r.MaxAge <= 0 {
 		return 0, nil
 	}
-	err := b.do(ctx, operation{name: "trim", stream: r.Stream}, func(int64) error {
+	err := b.do(ctx, operation{name: "trim", stream: r.Stream}, func(now int64) error {
 		s, err := b.stream(r.Stream)
 		if s == nil {
 			return err
+		}
+		if least := (broker.ID{Ms: uint64(max(0, now-r.MaxAge.Milliseconds()))}); r.MaxAge > 0 && r.MinID.Less(least) {
+			r.MinID = least
 		}
 		removed = b.trim(s, &r)
 		if removed > 0 {

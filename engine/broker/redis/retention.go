@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	_ "embed"
+	"time"
 
 	"pipeline/engine/broker"
 )
@@ -28,6 +29,15 @@ var (
 // node goes exactly.
 func (b *Broker) Trim(ctx context.Context, r broker.TrimRequest) (int64, error) {
 	op := operation{name: "trim", stream: r.Stream}
+	if r.MaxAge > 0 {
+		least, err := b.before(ctx, r.Stream, r.MaxAge)
+		if err != nil {
+			return 0, b.fail(op, err)
+		}
+		if r.MinID.Less(least) {
+			r.MinID = least
+		}
+	}
 	if r.Protect {
 		n, err := b.trimScript(ctx, &r)
 		return n, b.fail(op, err)
@@ -53,6 +63,20 @@ func (b *Broker) Trim(ctx context.Context, r broker.TrimRequest) (int64, error) 
 		}
 	}
 	return removed, nil
+}
+
+// before is the first id that an entry of less than an age can have, by the clock
+// of the server that the stream is on.
+func (b *Broker) before(ctx context.Context, stream string, age time.Duration) (broker.ID, error) {
+	server, err := b.node(ctx, []Need{{Key: stream}})
+	if err != nil {
+		return broker.ID{}, err
+	}
+	now, err := server.Time(ctx).Result()
+	if err != nil {
+		return broker.ID{}, err
+	}
+	return broker.ID{Ms: uint64(max(0, now.Add(-age).UnixMilli()))}, nil
 }
 
 func (b *Broker) xtrim(ctx context.Context, r *broker.TrimRequest, what, how string, bound any) (int64, error) {

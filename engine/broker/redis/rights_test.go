@@ -80,7 +80,7 @@ func TestRightsSuffice(t *testing.T) {
 			_, _, err = b.RestoreGroup(ctx, stream, group)
 			ok("restore", err)
 			for _, protect := range []bool{true, false} {
-				_, err = b.Trim(ctx, broker.TrimRequest{Stream: stream, MaxLen: 8, MinID: ids[1], Protect: protect})
+				_, err = b.Trim(ctx, broker.TrimRequest{Stream: stream, MaxLen: 8, MinID: ids[1], MaxAge: time.Hour, Protect: protect})
 				ok("trim", err)
 			}
 			_, err = b.Records(ctx, stream, group, ids)

@@ -65,7 +65,7 @@ func (t *Trimmer) Run(ctx context.Context) {
 // next round; others are told once for each stream.
 func (t *Trimmer) trim(ctx context.Context, s *spec.Stream) {
 	for range stepsPerRound {
-		n, err := t.broker.Trim(ctx, t.request(s))
+		n, err := t.broker.Trim(ctx, request(s))
 		if err != nil {
 			t.tell(ctx, s, err)
 			return
@@ -76,12 +76,10 @@ func (t *Trimmer) trim(ctx context.Context, s *spec.Stream) {
 	}
 }
 
-func (t *Trimmer) request(s *spec.Stream) broker.TrimRequest {
-	r := broker.TrimRequest{Stream: s.Name, MaxLen: s.Retention.MaxLength, Protect: s.Retention.ProtectUnacknowledged}
-	if age := s.Retention.MaxAge; age > 0 {
-		r.MinID = broker.ID{Ms: uint64(max(0, t.clock.Now().Add(-age).UnixMilli()))}
+func request(s *spec.Stream) broker.TrimRequest {
+	return broker.TrimRequest{
+		Stream: s.Name, MaxLen: s.Retention.MaxLength, MaxAge: s.Retention.MaxAge, Protect: s.Retention.ProtectUnacknowledged,
 	}
-	return r
 }
 
 func (t *Trimmer) tell(ctx context.Context, s *spec.Stream, err error) {

@@ -273,8 +273,14 @@ func (k *Keyspace) Remove(ctx context.Context, stream string, ids []broker.ID) (
 	})
 }
 
-// Trim implements broker.Broker.
+// Trim implements broker.Broker. The age of entries is by the clock of the keyspace.
 func (k *Keyspace) Trim(ctx context.Context, r broker.TrimRequest) (int64, error) {
+	if r.MaxAge > 0 {
+		least := broker.ID{Ms: uint64(max(0, k.clock.Now().Add(-r.MaxAge).UnixMilli()))}
+		if r.MaxAge = 0; r.MinID.Less(least) {
+			r.MinID = least
+		}
+	}
 	return ask(ctx, k, to("trim", r.Stream, ""), func(b *redis.Broker, key string) (int64, error) {
 		r.Stream = key
 		return b.Trim(ctx, r)
