@@ -165,6 +165,12 @@ func (k *collector) trim(s *Stream) Trim {
 		t.Age = k.age(s.Info.FirstID)
 		t.Expired = r.MaxAge > 0 && t.Age > r.MaxAge
 	}
+	for _, g := range s.infos {
+		long := t.Over > 0 && g.LagKnown && g.Lag > r.MaxLength
+		if old := t.Over > 0 || t.Expired; !t.Protected && (long || old && g.LastDelivered.Less(s.Info.FirstID)) {
+			t.Unread = append(t.Unread, g.Name)
+		}
+	}
 	return t
 }
 

@@ -86,6 +86,9 @@ type Trim struct {
 	// Expired: the oldest entry, of Age, is older than max_age.
 	Expired bool
 	Age     time.Duration
+	// Unread are the groups that have not read some of what would go; none where
+	// it is protected.
+	Unread []string
 }
 
 // Action is what run or apply would do about a group.

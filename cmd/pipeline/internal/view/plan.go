@@ -122,7 +122,20 @@ func streamCell(s *plan.Stream) cell {
 	return cell{"not known", yellow}
 }
 
+// trimWords says what retention would remove, and from whom.
 func trimWords(s *plan.Stream) string {
+	words := removes(s)
+	switch unread := s.Trim.Unread; len(unread) {
+	case 0:
+		return words
+	case 1:
+		return words + ", some of it not read by " + unread[0]
+	default:
+		return words + ", some of it not read by " + unread[0] + " and " + number(int64(len(unread)-1)) + " more"
+	}
+}
+
+func removes(s *plan.Stream) string {
 	r := s.Spec.Retention
 	switch {
 	case s.State == plan.Wrong && s.Type != "":

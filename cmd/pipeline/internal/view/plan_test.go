@@ -48,8 +48,10 @@ func TestWordsOfRetention(t *testing.T) {
 		"removes nothing":               {State: plan.Exists, Spec: &spec.Stream{Retention: bounded}},
 		"removes 1 entry":               {State: plan.Exists, Spec: &spec.Stream{Retention: bounded}, Trim: plan.Trim{Over: 1, Expired: true}},
 		"removes what is older than 1d": {State: plan.Exists, Spec: &spec.Stream{Retention: bounded}, Trim: plan.Trim{Expired: true}},
-		"removes what is older than 1d and acknowledged":                       {State: plan.Exists, Spec: &spec.Stream{Retention: bounded}, Trim: plan.Trim{Expired: true, Protected: true}},
-		"removes up to 1,234 entries, those that every group has acknowledged": {State: plan.Exists, Spec: &spec.Stream{Retention: bounded}, Trim: plan.Trim{Over: 1234, Protected: true}},
+		"removes what is older than 1d and acknowledged":                        {State: plan.Exists, Spec: &spec.Stream{Retention: bounded}, Trim: plan.Trim{Expired: true, Protected: true}},
+		"removes up to 1,234 entries, those that every group has acknowledged":  {State: plan.Exists, Spec: &spec.Stream{Retention: bounded}, Trim: plan.Trim{Over: 1234, Protected: true}},
+		"removes 2 entries, some of it not read by slow":                        {State: plan.Exists, Spec: &spec.Stream{Retention: bounded}, Trim: plan.Trim{Over: 2, Unread: []string{"slow"}}},
+		"removes what is older than 1d, some of it not read by slow and 2 more": {State: plan.Exists, Spec: &spec.Stream{Retention: bounded}, Trim: plan.Trim{Expired: true, Unread: []string{"slow", "b", "c"}}},
 		"the key holds a hash": {State: plan.Wrong, Type: "hash", Spec: &spec.Stream{}},
 		"":                     {State: plan.Unknown, Spec: &spec.Stream{}},
 	} {

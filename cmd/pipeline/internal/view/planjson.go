@@ -121,10 +121,11 @@ func streamEvent(s *plan.Stream) any {
 		Over     int64      `json:"trims_now"`
 		Expired  bool       `json:"trims_expired"`
 		Protect  bool       `json:"trims_acknowledged_only"`
+		Unread   []string   `json:"trims_unread_by"`
 	}{
 		"stream", s.Spec.Name, s.Spec.Label, s.State, s.Type, known(s.Info.Length, has), idOf(s.Info.FirstID, has && s.Info.Length > 0),
 		idOf(s.Info.LastID, has), millis(s.Trim.Age, has && s.Info.Length > 0), append([]string{}, s.Uses...), s.Creates,
-		s.Trim.Over, s.Trim.Expired, s.Trim.Protected,
+		s.Trim.Over, s.Trim.Expired, s.Trim.Protected, append([]string{}, s.Trim.Unread...),
 	}
 }
 
