@@ -71,7 +71,7 @@ func TestTheSlowestGroupDecidesWhatIsTrimmed(t *testing.T) {
 				if name == "by age" {
 					w.leaves("a group that is gone keeps nothing")
 				}
-				if len(w.Calls("s")) != 6 || w.told("trim.refused") != 0 {
+				if len(w.Calls("s")) != 6 || w.told("stream.trim_refused") != 0 {
 					t.Errorf("calls %q", w.calls())
 				}
 			})
