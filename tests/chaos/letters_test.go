@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -53,9 +54,9 @@ func killedTwice(t *testing.T, s *redistest.Server, action string) {
 	t.Helper()
 	selection := filepath.Join(t.TempDir(), "selection.jsonl")
 	args := []string{"dlq", action, pipelineFile, "--var", "redis_url=" + s.URL(), "--selection", selection, "--yes"}
-	paced := append(args[:len(args):len(args)], "--rate", fmt.Sprint(*letters/6+1))
+	paced := append(slices.Clip(args), "--rate", fmt.Sprint(*letters/6+1))
 	for i, more := range [][]string{{"--all"}, nil} {
-		p := command(t, append(paced[:len(paced):len(paced)], more...)...)
+		p := command(t, append(slices.Clip(paced), more...)...)
 		eventually(t, "a part is done", func() bool {
 			return s.Client().XLen(t.Context(), "payments.dead").Val() < int64(*letters*(2-i)/3)
 		})
