@@ -168,6 +168,19 @@ func TestSharedDatabasesAreApartAndEmpty(t *testing.T) {
 	})
 }
 
+func TestWhatReachesOtherTestsNeedsAServerOfOnesOwn(t *testing.T) {
+	for _, command := range []string{"flushall", "CONFIG SET maxmemory 1", "script flush", "DEBUG SLEEP 0"} {
+		if !reachesOthers(strings.Fields(command)) {
+			t.Errorf("%s may be sent to a shared server", command)
+		}
+	}
+	for _, command := range []string{"FLUSHDB", "CONFIG GET maxmemory", "XADD flushall * a b"} {
+		if reachesOthers(strings.Fields(command)) {
+			t.Errorf("%s may not be sent to a shared server", command)
+		}
+	}
+}
+
 func TestAUsersServerIsUsedButNeverTouchedOutsideEmptyDatabases(t *testing.T) {
 	own := Start(t, "8.6", Config("databases", "4"), Password("hidden")) // stands for the user's
 	ctx := t.Context()

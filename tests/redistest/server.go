@@ -152,9 +152,13 @@ func (s *Server) CLIPath() string {
 }
 
 // CLI runs redis-cli with these arguments on the test's database and returns what it prints, without the
-// last line break. An error reply fails the test.
+// last line break. An error reply fails the test, and so does a command that other tests would notice which
+// share the server.
 func (s *Server) CLI(arguments ...string) string {
 	s.t.Helper()
+	if reachesOthers(arguments) {
+		s.own("redis-cli " + strings.Join(arguments, " "))
+	}
 	path := s.CLIPath()
 	host, port, _ := strings.Cut(s.Addr, ":")
 	base := []string{"-e", "-h", host, "-p", port, "-n", strconv.Itoa(s.DB)}
@@ -172,6 +176,17 @@ func (s *Server) CLI(arguments ...string) string {
 		s.t.Fatalf("redis-cli %s: %v: %s", strings.Join(arguments, " "), err, output)
 	}
 	return strings.TrimSuffix(string(output), "\n")
+}
+
+// reachesOthers reports whether a command does something to a whole server.
+func reachesOthers(arguments []string) bool {
+	command := strings.ToUpper(strings.Join(arguments, " ")) + " "
+	for _, c := range []string{"FLUSHALL ", "CONFIG SET ", "ACL SETUSER ", "ACL DELUSER ", "SCRIPT FLUSH ", "SHUTDOWN ", "DEBUG "} {
+		if strings.HasPrefix(command, c) {
+			return true
+		}
+	}
+	return false
 }
 
 // own is the server's process, if it is this test's to stop.
