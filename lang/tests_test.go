@@ -330,9 +330,9 @@ func TestHostileTests(t *testing.T) {
 	}
 	for name, text := range cases {
 		t.Run(name, func(t *testing.T) {
-			begin := time.Now()
+			begin := processTime()
 			suite, r := loadSuite(t, "p.hcl", lang.Options{}, map[string]string{"p.hcl": "", "p_test.hcl": text})
-			if took := time.Since(begin); took > 10*time.Second {
+			if took := processTime() - begin; took > 10*time.Second {
 				t.Errorf("took %s", took)
 			}
 			if suite != nil || !r.HasErrors() {

@@ -197,8 +197,13 @@ func (p *process) collect() error {
 	return nil
 }
 
-// remove kills the server and removes its folder.
+// remove kills the server and removes its folder. What the server has forked (to save, to rewrite its log)
+// outlives it for a moment and would write into the folder: it is in the server's group.
 func (p *process) remove() error {
+	if p.mu.Lock(); p.pid != 0 {
+		_ = syscall.Kill(-p.pid, syscall.SIGKILL)
+	}
+	p.mu.Unlock()
 	return errors.Join(p.stop(syscall.SIGKILL), os.RemoveAll(p.folder))
 }
 
