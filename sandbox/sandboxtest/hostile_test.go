@@ -119,7 +119,7 @@ func (v *victim) Call(_ context.Context, d *sandbox.Delivery) (outcome.Outcome, 
 		}
 		sink = nil
 	case "slow":
-		_ = clock.Sleep(context.Background(), clock.Real(), 160*time.Millisecond)
+		_ = clock.Sleep(context.Background(), clock.Real(), slowness*160*time.Millisecond)
 	case "address":
 		body = value.NewString(fmt.Sprintf("%p", v))
 	case "environment":
