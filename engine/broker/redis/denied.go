@@ -107,7 +107,6 @@ func (b *Broker) node(ctx context.Context, needs []Need) (*redis.Client, error) 
 // where the key stands.
 var forms = map[string][]any{
 	"xreadgroup":      {"XREADGROUP", "GROUP", checked, checked, "COUNT", 1, "STREAMS", "", "no-id"},
-	"xautoclaim":      {"XAUTOCLAIM", "", checked, checked, "no-time", "0-0"},
 	"xclaim":          {"XCLAIM", "", checked, checked, "no-time", "0-0"},
 	"xpending":        {"XPENDING", "", checked},
 	"xack":            {"XACK", "", checked, "0-0"},

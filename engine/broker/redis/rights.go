@@ -47,10 +47,12 @@ const (
 )
 
 // commands are what each use needs, in the words of a rule. A script needs eval
-// and evalsha on each key that it is given, and its own commands besides.
+// and evalsha on each key that it is given, and its own commands besides. What is
+// idle is claimed by a script with XCLAIM, so that XAUTOCLAIM is only tried (see
+// Probe), and that on a key of which no worker has rights.
 var commands = [uses][]string{
 	Consume: {
-		"xreadgroup", "xautoclaim", "xclaim", "xpending", "xack", "xinfo|stream", "xinfo|groups", "xinfo|consumers",
+		"xreadgroup", "xclaim", "xpending", "xack", "xrange", "xinfo|stream", "xinfo|groups", "xinfo|consumers",
 		"type", "eval", "evalsha",
 	},
 	Publish: {"xadd", "type", "eval", "evalsha"},
