@@ -29,7 +29,14 @@ func Apply(ctx context.Context, p *Plan, b broker.Broker) ([]Applied, error) {
 			continue
 		}
 		a := Applied{Spec: g.Spec, Done: g.Action, At: g.At}
-		if g.Action == Create || g.Action == Restore {
+		unseen := g.Action == Unseen
+		switch {
+		case unseen && len(g.Spec.Subscriptions) > 0:
+			a.Done = Create // whether it exists, the server finds out, or says what the login lacks
+		case unseen:
+			a.Done = Idle
+		}
+		if a.Done == Create || a.Done == Restore {
 			created, err := b.CreateGroup(ctx, g.Stream.Spec.Name, g.Name, g.Spec.Start)
 			if err != nil {
 				return done, err
@@ -45,7 +52,7 @@ func Apply(ctx context.Context, p *Plan, b broker.Broker) ([]Applied, error) {
 			}
 			a.At = at
 		}
-		a.Moved = a.Done == Keep && a.At != begins(g)
+		a.Moved = !unseen && a.Done == Keep && a.At != begins(g)
 		done = append(done, a)
 	}
 	return done, nil
