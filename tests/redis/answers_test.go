@@ -77,8 +77,8 @@ func TestALostAnswerSettlesOnceWhateverItSettles(t *testing.T) {
 					vars = nil
 				}
 				p := load(t, path, vars)
-				net := through(t, s)
-				v := startAt(t, net.url(), p, "host-a", compile(t, p))
+				net := redistest.Through(t, s)
+				v := startAt(t, net.URL(), p, "host-a", compile(t, p))
 				v.ready()
 				run := func(n string) {
 					add := c.fields
@@ -94,9 +94,9 @@ func TestALostAnswerSettlesOnceWhateverItSettles(t *testing.T) {
 				if c.script != "" {
 					word = digest(t, c.script)
 				}
-				net.lose(word)
+				net.Lose(word)
 				run("2")
-				if n := net.lost.Load(); n != 1 {
+				if n := net.Lost(); n != 1 {
 					t.Fatalf("%d answers were lost", n)
 				}
 				if err := v.drain(); err != nil {
@@ -133,14 +133,14 @@ func TestEntriesOfALostReadRunAtOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, s *redistest.Server) {
 		path := write(t, [2]string{"p.hcl", replyFile}, [2]string{"h.lua", replyScript})
 		p := load(t, path, map[string]string{"min_idle": "10m"})
-		net := through(t, s)
-		v := startAt(t, net.url(), p, "host-a", compile(t, p))
+		net := redistest.Through(t, s)
+		v := startAt(t, net.URL(), p, "host-a", compile(t, p))
 		v.ready()
 		const n = 20
 		for i := range n {
 			if i%5 == 0 {
-				net.lose("XREADGROUP")
-				eventually(t, "a read is under way whose answer will be lost", func() bool { return net.word.Load() == nil })
+				net.Lose("XREADGROUP")
+				eventually(t, "a read is under way whose answer will be lost", func() bool { return net.Lost() == i/5+1 })
 			}
 			s.CLI("XADD", "in", "*", "n", strings.Repeat("1", i+1))
 		}
@@ -151,7 +151,7 @@ func TestEntriesOfALostReadRunAtOnce(t *testing.T) {
 		if got := s.Client().XLen(t.Context(), "out").Val(); got != n {
 			t.Errorf("%d replies to %d entries", got, n)
 		}
-		if got := net.lost.Load(); got != n/5 {
+		if got := net.Lost(); got != n/5 {
 			t.Errorf("%d answers were lost", got)
 		}
 		expectClean(t, s, 0)

@@ -1,6 +1,7 @@
 package redistest
 
 import (
+	"bytes"
 	"net"
 	"slices"
 	"sync"
@@ -17,6 +18,9 @@ type Proxy struct {
 	wg       sync.WaitGroup
 	// deaf: new connections are swallowed, too.
 	deaf atomic.Bool
+	// word: the answer to the next request that holds it is lost; nil for none.
+	word atomic.Pointer[string]
+	lost atomic.Int64
 
 	mu    sync.Mutex
 	links map[*link]struct{}
@@ -74,6 +78,13 @@ func (p *Proxy) Hang() {
 // Heal lets new connections through again. Those that were half-open stay so.
 func (p *Proxy) Heal() { p.deaf.Store(false) }
 
+// Lose loses the answer to the next request that holds the word: the server does
+// what it was asked for, and the connection breaks.
+func (p *Proxy) Lose(word string) { p.word.Store(&word) }
+
+// Lost is how many answers were lost by Lose.
+func (p *Proxy) Lost() int { return int(p.lost.Load()) }
+
 // Asked is when connections were asked for.
 func (p *Proxy) Asked() []time.Time {
 	p.mu.Lock()
@@ -122,8 +133,8 @@ func (p *Proxy) carry(l *link) {
 	p.links[l] = struct{}{}
 	p.mu.Unlock()
 	var both sync.WaitGroup
-	both.Go(func() { l.copy(l.server, l.client) })
-	both.Go(func() { l.copy(l.client, l.server) })
+	both.Go(func() { l.copy(l.server, l.client, p.doom(l)) })
+	both.Go(func() { l.copy(l.client, l.server, func([]byte) bool { return !l.doomed.Load() }) })
 	p.wg.Go(func() {
 		both.Wait()
 		p.mu.Lock()
@@ -132,11 +143,33 @@ func (p *Proxy) carry(l *link) {
 	})
 }
 
+// doom looks for the word in what a client sends, which may come in parts, and has
+// the answer not pass.
+func (p *Proxy) doom(l *link) func([]byte) bool {
+	var before []byte // may be the beginning of the word
+	return func(b []byte) bool {
+		word := p.word.Load()
+		if word == nil {
+			before = nil
+			return true
+		}
+		seen := append(before, b...)
+		if bytes.Contains(seen, []byte(*word)) && p.word.CompareAndSwap(word, nil) {
+			l.doomed.Store(true)
+			p.lost.Add(1)
+		}
+		before = bytes.Clone(seen[max(0, len(seen)-len(*word)+1):])
+		return true
+	}
+}
+
 // link is one connection through the proxy.
 type link struct {
 	client, server net.Conn
 	// deaf: bytes are swallowed both ways, and nobody is told.
 	deaf atomic.Bool
+	// doomed: the next answer does not pass, and the connection breaks.
+	doomed atomic.Bool
 }
 
 func (l *link) close() {
@@ -144,13 +177,16 @@ func (l *link) close() {
 	_ = l.server.Close()
 }
 
-// copy passes bytes on, or swallows them, until the source ends.
-func (l *link) copy(to, from net.Conn) {
+// copy passes bytes on, or swallows them, until the source ends or they do not pass.
+func (l *link) copy(to, from net.Conn, pass func([]byte) bool) {
 	defer l.close()
 	buffer := make([]byte, 1<<15)
 	for {
 		n, err := from.Read(buffer)
 		if n > 0 && !l.deaf.Load() {
+			if !pass(buffer[:n]) {
+				return
+			}
 			if _, err := to.Write(buffer[:n]); err != nil {
 				return
 			}
