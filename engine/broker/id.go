@@ -77,3 +77,19 @@ func (id ID) Prev() ID {
 	}
 	return id
 }
+
+// Earlier is the lower one of two ids.
+func Earlier(x, y ID) ID {
+	if y.Less(x) {
+		return y
+	}
+	return x
+}
+
+// Later is the higher one of two ids.
+func Later(x, y ID) ID {
+	if x.Less(y) {
+		return y
+	}
+	return x
+}

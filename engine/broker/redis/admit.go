@@ -33,7 +33,7 @@ func (b *Broker) Admit(ctx context.Context, r broker.AdmitRequest) ([]broker.Adm
 	for entries := range slices.Chunk(r.Entries, maxEntries) {
 		low, high := entries[0].ID, entries[0].ID
 		for i := range entries {
-			low, high = earlier(low, entries[i].ID), later(high, entries[i].ID)
+			low, high = broker.Earlier(low, entries[i].ID), broker.Later(high, entries[i].ID)
 		}
 		mark := admitScript.call(a, 2)
 		a.add(r.Stream, keys.records, r.Group, r.Consumer)

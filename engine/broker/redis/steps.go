@@ -84,7 +84,7 @@ func (p *settling) step(ctx context.Context, first, last int) {
 	to := destinations(steps)
 	low, high := steps[0].ID, steps[0].ID
 	for i := range steps {
-		low, high = earlier(low, steps[i].ID), later(high, steps[i].ID)
+		low, high = broker.Earlier(low, steps[i].ID), broker.Later(high, steps[i].ID)
 	}
 	marks := p.marks.on && slices.ContainsFunc(steps, func(s broker.Step) bool { return s.Mark != "" })
 	keys := 2 + len(to)

@@ -20,7 +20,7 @@ func (p *settling) waits(ctx context.Context) {
 		a := p.args
 		low, high := waits[0].ID, waits[0].ID
 		for i := range waits {
-			low, high = earlier(low, waits[i].ID), later(high, waits[i].ID)
+			low, high = broker.Earlier(low, waits[i].ID), broker.Later(high, waits[i].ID)
 		}
 		mark := waitScript.call(a, 2)
 		a.add(p.Stream, p.keys.records, p.Group, p.Consumer)
@@ -55,20 +55,6 @@ func wait(a *args, w *broker.Wait) {
 	a.int(w.Delivery)
 	a.int(milliseconds(w.Ago))
 	a.ref(&w.Error)
-}
-
-func earlier(x, y broker.ID) broker.ID {
-	if y.Less(x) {
-		return y
-	}
-	return x
-}
-
-func later(x, y broker.ID) broker.ID {
-	if x.Less(y) {
-		return y
-	}
-	return x
 }
 
 func (p *settling) readWaits(statuses string, first int) error {

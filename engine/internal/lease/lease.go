@@ -100,7 +100,7 @@ func (k *Keeper) Run(ctx context.Context) {
 	for k.sleep(ctx) == nil {
 		now := k.Clock.Now()
 		if k.Held.Count()+k.Keys.Count() == 0 {
-			k.entries.leave(now, k.follows/3) // there is nothing to ask about
+			k.entries.leave(now, k.follows/3) // takes no turn from those who have something to ask
 		}
 		if k.follows > 0 && k.entries.ready(now) {
 			k.entries.done(now, k.Renew(ctx), k.follows/3)
@@ -187,7 +187,7 @@ func (k *Keeper) Renew(ctx context.Context) bool {
 		}
 		k.tellLost()
 	} else {
-		k.entries.part.Leave() // what asks nothing knows nothing
+		k.entries.part.Leave() // what is held is not to be renewed: nothing was asked
 	}
 	if late {
 		k.Interrupted()

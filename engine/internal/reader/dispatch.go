@@ -160,16 +160,9 @@ func (d *Dispatcher) unusual(ds []broker.Delivery) bool {
 	for i := range ds {
 		e := &ds[i]
 		found = found || e.Deliveries > 0 || len(e.Fields) == 0 || !d.last.Less(e.ID)
-		d.last = later(d.last, e.ID)
+		d.last = broker.Later(d.last, e.ID)
 	}
 	return found
-}
-
-func later(x, y broker.ID) broker.ID {
-	if x.Less(y) {
-		return y
-	}
-	return x
 }
 
 // send hands a batch to the lanes. An error says that what is marked could not be

@@ -66,7 +66,7 @@ func (p *Preview) count(seen *places, c *Chosen) {
 	if p.Letters++; p.Letters == 1 || id.Less(p.Oldest) {
 		p.Oldest = id
 	}
-	p.Newest = later(p.Newest, id)
+	p.Newest = broker.Later(p.Newest, id)
 	p.Reasons.Add(c.Reason)
 	key := Place{Letters: c.Letters, Stream: c.Stream, Group: c.Group}
 	if (*seen)[key] == nil && len(*seen) >= maxPlaces {

@@ -138,23 +138,9 @@ func (s *Scan) fetch(ctx context.Context, stream string, pages chan<- page) {
 // beyond is what is left of a range after an id.
 func (s *Scan) beyond(id, first, last broker.ID) (broker.ID, broker.ID) {
 	if s.Newest {
-		return first, earlier(last, id.Prev())
+		return first, broker.Earlier(last, id.Prev())
 	}
-	return later(first, id.Next()), last
-}
-
-func earlier(a, b broker.ID) broker.ID {
-	if b.Less(a) {
-		return b
-	}
-	return a
-}
-
-func later(a, b broker.ID) broker.ID {
-	if a.Less(b) {
-		return b
-	}
-	return a
+	return broker.Later(first, id.Next()), last
 }
 
 // send hands a page over, or reports that nobody takes it any more.

@@ -27,7 +27,7 @@ func (s *Stats) Add(l *Letter, text string) {
 	if s.Letters++; s.Letters == 1 || l.ID.Less(s.Oldest) {
 		s.Oldest = l.ID
 	}
-	s.Newest = later(s.Newest, l.ID)
+	s.Newest = broker.Later(s.Newest, l.ID)
 	if !l.Known {
 		s.Foreign++
 		return
