@@ -5,8 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -67,7 +67,13 @@ func screen(t testing.TB, file string, code []byte) sandbox.Instance {
 	if strings.HasSuffix(file, ".lua") {
 		compile = lua.Compile
 	}
-	h, err := compile(sandbox.Spec{Label: "screen_payment", Source: sandbox.Source{Name: file, Code: code}, Function: "screen_payment"})
+	return instance(t, compile, sandbox.Spec{Label: "screen_payment", Source: sandbox.Source{Name: file, Code: code}, Function: "screen_payment"})
+}
+
+// instance makes an instance of a handler.
+func instance(t testing.TB, compile func(sandbox.Spec) (sandbox.Handler, error), spec sandbox.Spec) sandbox.Instance {
+	t.Helper()
+	h, err := compile(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,6 +88,20 @@ func screen(t testing.TB, file string, code []byte) sandbox.Instance {
 		}
 	})
 	return in
+}
+
+// guest makes an instance of the handler in a language, of the module in the
+// tree.
+func guest(t testing.TB, language string) sandbox.Instance {
+	t.Helper()
+	if language == "lua" {
+		return luaScreen(t)
+	}
+	code, err := os.ReadFile(filepath.Join(language, "payments.wasm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return screen(t, "plugins/"+language+"/payments.wasm", code)
 }
 
 func luaScreen(t testing.TB) sandbox.Instance {
@@ -123,6 +143,33 @@ func same(t *testing.T, language string, code []byte) {
 	t.Logf("%s: %d bytes of code, at most %d instructions and %d KiB of memory", language, len(code), most.Instructions, most.Bytes>>10)
 }
 
+// TestRefused gives the handlers amounts that are none. None of them may take
+// such a payment for an unsuspicious one, and each has to say what was wrong.
+func TestRefused(t *testing.T) {
+	says := map[string]string{
+		"lua": "compare", "c": "has to be a number", "rust": "lacks what the handler needs",
+		"assemblyscript": "amount_cents|not a number", "go": "amount_cents|not a number",
+	}
+	for _, language := range append([]string{"lua"}, plugins.Languages...) {
+		t.Run(language, func(t *testing.T) {
+			in := guest(t, language)
+			for _, body := range []string{
+				`{"id":1}`, `{"id":1,"amount_cents":"5"}`, `{"id":1,"amount_cents":null}`, `{"id":1,"amount_cents":true}`,
+				`{"id":1,"amount_cents":{}}`, `{"id":1,"amount_cents":""}`, `{"id":1,"more":{"amount_cents":5}}`,
+			} {
+				out, _ := in.Call(context.Background(), delivery(t, body))
+				if out.Kind != outcome.Failed {
+					t.Errorf("%s: %s", body, out.Kind)
+				} else if words := strings.Split(says[language], "|"); !slices.ContainsFunc(words, func(w string) bool { return strings.Contains(out.Failure.Message, w) }) {
+					t.Errorf("%s: %s", body, out.Failure.Message)
+				}
+			}
+			// The next entry finds the handler as it was.
+			reply(t, in, delivery(t, `{"id":1,"amount_cents":5}`))
+		})
+	}
+}
+
 // TestBuilt runs the modules that are in the tree.
 func TestBuilt(t *testing.T) {
 	for _, language := range plugins.Languages {
@@ -140,71 +187,9 @@ func TestBuilt(t *testing.T) {
 func TestRebuilt(t *testing.T) {
 	for _, language := range plugins.Languages {
 		t.Run(language, func(t *testing.T) {
-			environment := compiler(t, language)
-			out := filepath.Join(t.TempDir(), "payments.wasm")
-			cmd := exec.CommandContext(t.Context(), "sh", filepath.Join(language, "build.sh"), out)
-			cmd.Env = append(os.Environ(), environment...)
-			if text, err := cmd.CombinedOutput(); err != nil {
-				t.Fatalf("%v\n%s", err, text)
-			}
-			code, err := os.ReadFile(out)
-			if err != nil {
-				t.Fatal(err)
-			}
-			same(t, language, code)
+			same(t, language, build(t, language, filepath.Join(language, "payments"+extensions[language])))
 		})
 	}
-}
-
-// compiler finds the compiler of a language and returns what its build script
-// needs to know. It skips the test where there is none.
-func compiler(t *testing.T, language string) []string {
-	t.Helper()
-	missing := func(what string) {
-		t.Helper()
-		if os.Getenv("PIPELINE_TEST_REQUIRE_COMPILERS") != "" {
-			t.Fatalf("%s is missing", what)
-		}
-		t.Skipf("%s is missing", what)
-	}
-	find := func(names ...string) string {
-		for _, name := range names {
-			if path, err := exec.LookPath(name); err == nil {
-				return path
-			}
-		}
-		return ""
-	}
-	switch language {
-	case "c":
-		if find("clang") == "" || find("wasm-ld", "wasm-ld-14") == "" {
-			missing("clang with wasm-ld")
-		}
-	case "rust":
-		for _, rustc := range []string{os.Getenv("RUSTC"), find("rustc"), "/usr/bin/rustc"} {
-			if rustc == "" {
-				continue
-			}
-			root, err := exec.CommandContext(t.Context(), rustc, "--print", "sysroot").Output()
-			if err != nil {
-				continue
-			}
-			if _, err := os.Stat(filepath.Join(strings.TrimSpace(string(root)), "lib/rustlib/wasm32-unknown-unknown")); err == nil {
-				return []string{"RUSTC=" + rustc}
-			}
-		}
-		missing("rustc with the target wasm32-unknown-unknown")
-	case "assemblyscript":
-		asc := os.Getenv("ASC")
-		if asc == "" {
-			asc = find("asc")
-		}
-		if asc == "" {
-			missing("asc")
-		}
-		return []string{"ASC=" + asc}
-	}
-	return nil
 }
 
 // BenchmarkScreen is the handler in each language.

@@ -65,9 +65,11 @@ export class Json {
     return String.UTF8.decodeUnsafe(this.p, this.n);
   }
 
-  /** A number as a float. */
+  /** A number as a float; it has to be one. */
   number(): f64 {
-    return parseFloat(this.json());
+    const n = parseFloat(this.json());
+    if (isNaN(n)) throw new Error("not a number: " + this.json());
+    return n;
   }
 
   /** A string without its quotes; escapes stay as they are. */

@@ -62,6 +62,23 @@ __attribute__((import_module("pipeline"), import_name("random"))) void pipeline_
 __attribute__((import_module("pipeline"), import_name("meta"))) int32_t
 pipeline_meta(const char *name, uint32_t n, char *p, uint32_t room);
 
+/* Only pipeline_fail calls it. */
+typedef struct {
+  const char *p;
+  uint32_t n;
+} pipeline_piece;
+__attribute__((import_module("wasi_snapshot_preview1"), import_name("fd_write"))) int32_t
+pipeline_fd_write(int32_t fd, const pipeline_piece *pieces, uint32_t n, uint32_t *written);
+
+/* Ends the call: the attempt has failed, and these words are in its message. */
+__attribute__((noreturn)) static void pipeline_fail(const char *words) {
+  pipeline_piece line = {words, 0};
+  uint32_t written;
+  while (words[line.n]) line.n++;
+  pipeline_fd_write(2, &line, 1, &written);
+  __builtin_trap();
+}
+
 static char pipeline_output[PIPELINE_OUTPUT];
 static uint32_t pipeline_length;
 
@@ -149,9 +166,11 @@ static int pipeline_starts_with(pipeline_text text, const char *head) {
   return 1;
 }
 
-/* A number as a double, as near as comparisons and sums need. */
+/* A number as a double, as near as comparisons and sums need. What is no
+ * number, or not there, ends the call. */
 static double pipeline_number(pipeline_text value) {
   const char *p = value.p, *end = p + value.n;
+  if (p == end || (*p != '-' && (*p < '0' || *p > '9'))) pipeline_fail("what has to be a number is none, or is missing");
   double sign = 1, n = 0;
   int exponent = 0, e = 0, negative = 0;
   if (p < end && *p == '-') sign = -1, p++;
@@ -175,7 +194,7 @@ static double pipeline_number(pipeline_text value) {
 
 /* Adds to the result. A result that is too long ends the call. */
 static void pipeline_put(const char *p, uint32_t n) {
-  if (n > PIPELINE_OUTPUT - pipeline_length) __builtin_trap();
+  if (n > PIPELINE_OUTPUT - pipeline_length) pipeline_fail("the result is longer than PIPELINE_OUTPUT");
   for (uint32_t i = 0; i < n; i++) pipeline_output[pipeline_length + i] = p[i];
   pipeline_length += n;
 }

@@ -6,11 +6,14 @@
 //! ```ignore
 //! handler!(screen_payment, |input| {
 //!     let payment = input.member("body")?;
-//!     Some(reply(format!("{{\"payment_id\":{}}}", payment.member("id")?.json())))
+//!     Some(reply(format!("{{\"payment_id\":{}}}", payment.member("id")?.json()?)))
 //! });
 //! ```
 //!
 //! A handler that returns `None` has failed: what it looked for was not there.
+//! So has one that panics; its words become the message of the failed attempt.
+//!
+//! With `input = "raw"` the input is the body's bytes: `input.bytes()`.
 #![allow(dead_code)]
 
 /// What becomes of an entry.
@@ -55,29 +58,37 @@ pub fn quote(text: &str) -> String {
     out
 }
 
-/// A JSON value as it is written: a number has all its digits.
+/// A JSON value as it is written: a number has all its digits. It is held as
+/// bytes, so that nothing is looked at that a handler does not ask for.
 #[derive(Clone, Copy)]
-pub struct Json<'a>(pub &'a str);
+pub struct Json<'a>(pub &'a [u8]);
 
 impl<'a> Json<'a> {
-    /// The value as it is written.
-    pub fn json(&self) -> &'a str {
+    /// The value as it is written; of a raw input, the body, which may be no
+    /// JSON at all.
+    pub fn bytes(&self) -> &'a [u8] {
         self.0
+    }
+
+    /// The value as it is written. It is None only of a raw input that is not
+    /// UTF-8.
+    pub fn json(&self) -> Option<&'a str> {
+        std::str::from_utf8(self.0).ok()
     }
 
     /// A number as a float.
     pub fn number(&self) -> Option<f64> {
-        self.0.parse().ok()
+        self.json()?.parse().ok()
     }
 
     /// A string without its quotes; escapes stay as they are.
     pub fn text(&self) -> Option<&'a str> {
-        self.0.strip_prefix('"')?.strip_suffix('"')
+        self.json()?.strip_prefix('"')?.strip_suffix('"')
     }
 
     /// A member of an object. Names with escapes are not found.
     pub fn member(&self, name: &str) -> Option<Json<'a>> {
-        let b = self.0.as_bytes();
+        let b = self.0;
         let mut i = space(b, 0);
         if b.get(i) != Some(&b'{') {
             return None;
@@ -85,15 +96,15 @@ impl<'a> Json<'a> {
         i = space(b, i + 1);
         while b.get(i) == Some(&b'"') {
             let end = string(b, i);
-            let key = self.0.get(i + 1..end.checked_sub(1)?)?;
+            let key = b.get(i + 1..end - 1).unwrap_or(&[]);
             i = space(b, end);
             if b.get(i) != Some(&b':') {
                 return None;
             }
             i = space(b, i + 1);
             let end = skip(b, i);
-            if key == name {
-                return Some(Json(&self.0[i..end]));
+            if key == name.as_bytes() {
+                return Some(Json(b.get(i..end)?));
             }
             i = space(b, end);
             if b.get(i) == Some(&b',') {
@@ -182,22 +193,56 @@ pub extern "C" fn pipeline_abi_1() {}
 /// The input buffer. It stays where it is until a larger one is asked for.
 #[no_mangle]
 pub unsafe extern "C" fn pipeline_alloc(size: usize) -> *mut u8 {
-    INPUT = Vec::with_capacity(size);
-    INPUT.as_mut_ptr()
+    let input = &mut *std::ptr::addr_of_mut!(INPUT);
+    if input.capacity() == 0 {
+        std::panic::set_hook(Box::new(panicked)); // the first call of an instance
+    }
+    *input = Vec::with_capacity(size);
+    input.as_mut_ptr()
 }
 
 /// Runs a handler; `handler!` calls it.
 pub unsafe fn run(p: *const u8, n: usize, f: fn(Json) -> Option<Outcome>) -> u64 {
-    let input = std::str::from_utf8(std::slice::from_raw_parts(p, n)).expect("the input is not UTF-8");
-    match f(Json(input)).expect("the entry lacks what the handler needs") {
-        Outcome::Ack => 0,
-        Outcome::Retry => 1,
-        Outcome::Dead => 2,
-        Outcome::Drop => 3,
-        Outcome::Json(text) => {
-            OUTPUT = text;
-            (OUTPUT.as_ptr() as u64) << 32 | OUTPUT.len() as u64
+    match f(Json(std::slice::from_raw_parts(p, n))) {
+        Some(Outcome::Ack) => 0,
+        Some(Outcome::Retry) => 1,
+        Some(Outcome::Dead) => 2,
+        Some(Outcome::Drop) => 3,
+        Some(Outcome::Json(text)) => {
+            let output = &mut *std::ptr::addr_of_mut!(OUTPUT);
+            *output = text;
+            (output.as_ptr() as u64) << 32 | output.len() as u64
         }
+        None => {
+            complain("the entry lacks what the handler needs");
+            std::process::abort()
+        }
+    }
+}
+
+/// Says why the handler ends: the first line that a module writes to standard
+/// error is part of the message of a failed attempt.
+fn complain(text: &str) {
+    #[repr(C)]
+    struct Piece {
+        p: *const u8,
+        n: usize,
+    }
+    #[link(wasm_import_module = "wasi_snapshot_preview1")]
+    extern "C" {
+        fn fd_write(fd: i32, pieces: *const Piece, n: usize, written: *mut usize) -> i32;
+    }
+    let line = text.replace('\n', " ") + "\n";
+    let mut written = 0;
+    unsafe { fd_write(2, &Piece { p: line.as_ptr(), n: line.len() }, 1, &mut written) };
+}
+
+fn panicked(info: &std::panic::PanicInfo) {
+    let payload = info.payload();
+    let words = payload.downcast_ref::<&str>().copied().or(payload.downcast_ref::<String>().map(|s| s.as_str())).unwrap_or("panicked");
+    match info.location() {
+        Some(place) => complain(&format!("{} ({}:{})", words, place.file(), place.line())),
+        None => complain(words),
     }
 }
 
