@@ -18,6 +18,7 @@ func wasmPointers() []Attack {
 	write := wasi("fd_write", "i32 i32 i32 i32->i32")
 	abort := []wat.Import{{Module: "env", Name: "abort", Sig: "i32 i32 i32 i32->"}}
 	exit := wasi("proc_exit", "i32->")
+	poll := wasi("poll_oneoff", "i32 i32 i32 i32->i32")
 	return []Attack{
 		wasm("random beyond the memory", "", "i32.const 2097151 i32.const 2 call $random", wat.Module{Imports: random}, crashed),
 		wasm("random of 4 GiB", "", "i32.const 0 i32.const -1 call $random", wat.Module{Imports: random}, append([]string{"crash"}, stopped...)),
@@ -32,7 +33,12 @@ func wasmPointers() []Attack {
 		wasm("the count of a write to nowhere", "", "i32.const 1 i32.const 0 i32.const 0 i32.const -1 call $fd_write drop", wat.Module{Imports: write}, crashed),
 		wasm("clock to nowhere", "", "i32.const 0 i64.const 0 i32.const -1 call $clock_time_get drop", wat.Module{Imports: wasi("clock_time_get", "i32 i64 i32->i32")}, crashed),
 		wasm("environment to nowhere", "", "i32.const -1 i32.const -1 call $environ_sizes_get drop", wat.Module{Imports: wasi("environ_sizes_get", "i32 i32->i32")}, crashed),
-		wasm("waiting", "", "i32.const 0 i32.const 0 i32.const 1 i32.const 0 call $poll_oneoff i32.const 58 i32.ne if unreachable end", wat.Module{Imports: wasi("poll_oneoff", "i32 i32 i32 i32->i32")}, done),
+		wasm("waiting", "", "i32.const 0 i32.const 64 i32.const 1 i32.const 128 call $poll_oneoff i32.const 58 i32.ne if unreachable end", wat.Module{Imports: poll, Data: []wat.Data{{At: 24, Bytes: "\x00\xca\x9a\x3b"}}}, done),
+		wasm("waiting for a file", "", "i32.const 0 i32.const 64 i32.const 1 i32.const 128 call $poll_oneoff i32.const 58 i32.ne if unreachable end", wat.Module{Imports: poll, Data: []wat.Data{{At: 8, Bytes: "\x01"}}}, done),
+		wasm("waiting for 4 billion events", "", "i32.const 0 i32.const 0 i32.const -1 i32.const 0 call $poll_oneoff i32.const 58 i32.ne if unreachable end", wat.Module{Imports: poll}, done),
+		wasm("waiting with events to nowhere", "", "i32.const 0 i32.const -8 i32.const 1 i32.const 128 call $poll_oneoff drop", wat.Module{Imports: poll}, crashed),
+		wasm("waiting from nowhere", "", "i32.const -8 i32.const 0 i32.const 1 i32.const 128 call $poll_oneoff drop", wat.Module{Imports: poll}, crashed),
+		wasm("many short waits", "", "loop i32.const 0 i32.const 64 i32.const 1 i32.const 128 call $poll_oneoff drop br 0 end", wat.Module{Imports: poll}, stopped),
 		wasm("exit", "", "i32.const 0 call $proc_exit", wat.Module{Imports: exit}, failed),
 		wasm("exit with a code", "", "i32.const -1 call $proc_exit", wat.Module{Imports: exit}, failed),
 		wasm("abort with texts from nowhere", "", "i32.const -1 i32.const 2 i32.const 1 i32.const 1 call $abort", wat.Module{Imports: abort}, failed),

@@ -30,7 +30,7 @@ var wasiFunctions = []*hostFunction{
 	wasi("clock_time_get", wasiClock, i32, i64, i32),
 	wasi("random_get", wasiRandom, i32, i32),
 	wasi("sched_yield", wasiNothing),
-	wasi("poll_oneoff", wasiRefused, i32, i32, i32, i32),
+	wasi("poll_oneoff", wasiPoll, i32, i32, i32, i32),
 	wasi("fd_write", wasiWrite, i32, i32, i32, i32),
 	wasi("fd_read", wasiRead, i32, i32, i32, i32),
 	wasi("fd_seek", wasiSeek, i32, i64, i32, i32),
@@ -55,7 +55,6 @@ func standard(fd uint64) bool { return uint32(fd) <= 2 }
 
 func wasiNothing(*hostCaller, []uint64) uint32 { return wasiOK }
 func wasiNoFile(*hostCaller, []uint64) uint32  { return wasiBadFile }
-func wasiRefused(*hostCaller, []uint64) uint32 { return wasiNotSupported }
 
 // wasiNone says that there are no strings of no length.
 func wasiNone(c *hostCaller, stack []uint64) uint32 {
@@ -79,6 +78,38 @@ func (c *hostCaller) put64(place, v uint64) uint32 {
 
 func wasiRandom(c *hostCaller, stack []uint64) uint32 {
 	c.rng().fill(c.bytes(stack[0], stack[1], "random_get"))
+	return wasiOK
+}
+
+// Of a subscription and an event of poll_oneoff: their sizes, and the type of a
+// clock.
+const (
+	subscriptionSize = 48
+	eventSize        = 32
+	clockEvent       = 0
+)
+
+// moment is the longest wait, in nanoseconds, that a module is told is over.
+const moment = 10_000_000
+
+// wasiPoll is poll_oneoff(subscriptions, events, number, place of the count).
+// Waiting is refused. But Go's runtime lets others run by waiting for a
+// millisecond at most, also before it prints the words of a panic; such a wait
+// is over at once.
+func wasiPoll(c *hostCaller, stack []uint64) uint32 {
+	if uint32(stack[2]) != 1 {
+		return wasiNotSupported
+	}
+	subscription := c.bytes(stack[0], subscriptionSize, "poll_oneoff")
+	timeout, absolute := binary.LittleEndian.Uint64(subscription[24:]), subscription[40]&1 != 0
+	if subscription[8] != clockEvent || absolute || timeout > moment {
+		return wasiNotSupported
+	}
+	user := binary.LittleEndian.Uint64(subscription)
+	event := c.bytes(stack[1], eventSize, "poll_oneoff")
+	clear(event)
+	binary.LittleEndian.PutUint64(event, user)
+	c.put(stack[3], 1, "poll_oneoff")
 	return wasiOK
 }
 
