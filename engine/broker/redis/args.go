@@ -20,8 +20,9 @@ type args struct {
 	list  []any
 	words []string
 	text  []byte
-	// size is the bytes of all arguments added, without protocol overhead.
-	size int
+	// array is where in text the array that is being packed begins, elements how
+	// many it has; none is being packed while that is 0.
+	array, elements int
 }
 
 var argsPool = sync.Pool{New: func() any { return new(args) }}
@@ -39,7 +40,7 @@ func (a *args) release() {
 	}
 	clear(a.list)
 	clear(a.words)
-	a.list, a.words, a.text, a.size = a.list[:0], a.words[:0], a.text[:0], 0
+	a.list, a.words, a.text, a.elements = a.list[:0], a.words[:0], a.text[:0], 0
 	argsPool.Put(a)
 }
 
@@ -67,7 +68,6 @@ func (a *args) word(s string) {
 // ref appends a string that stays where it is.
 func (a *args) ref(s *string) {
 	a.list = append(a.list, s)
-	a.size += len(*s)
 }
 
 // int appends a number.

@@ -97,10 +97,11 @@ func (p *settling) step(ctx context.Context, first, last int) {
 	if marks {
 		a.add(p.marks.sets[:]...)
 	}
-	a.add(p.Group, p.Consumer)
-	a.int(int64(len(steps)))
-	a.id(low)
-	a.id(high)
+	a.pack(p.Group)
+	a.pack(p.Consumer)
+	a.packInt(int64(len(steps)))
+	a.packID(low)
+	a.packID(high)
 	p.keysOf(steps, marks)
 	for len(steps) > 0 {
 		n := 1
@@ -110,6 +111,7 @@ func (p *settling) step(ctx context.Context, first, last int) {
 		p.run(steps[:n], to)
 		steps = steps[n:]
 	}
+	a.packed()
 	p.calls = append(p.calls, settleCall{cmd: len(p.batch.cmds), first: first})
 	p.batch.add(ctx, settleScript, a.since(mark))
 }
@@ -117,12 +119,12 @@ func (p *settling) step(ctx context.Context, first, last int) {
 // keysOf appends the window and the keys of the steps, or a window of 0.
 func (p *settling) keysOf(steps []broker.Step, marks bool) {
 	if !marks {
-		p.args.add("0")
+		p.args.packInt(0)
 		return
 	}
-	p.args.int(p.marks.window)
+	p.args.packInt(p.marks.window)
 	for i := range steps {
-		p.args.word(markField(steps[i].Mark))
+		p.args.pack(markField(steps[i].Mark))
 	}
 }
 
@@ -130,14 +132,16 @@ func (p *settling) keysOf(steps []broker.Step, marks bool) {
 // it is told once for both. Nearly all of a batch are alike.
 func (p *settling) alike(x, y *broker.Step) bool {
 	return p.forget[x.ID] == p.forget[y.ID] && x.Gone == y.Gone && slices.EqualFunc(x.Publish, y.Publish, func(m, n broker.Add) bool {
-		return m.Stream == n.Stream && xaddArgs(&m) == xaddArgs(&n)
+		return m.Stream == n.Stream && m.MaxLen == n.MaxLen && slices.EqualFunc(m.Fields, n.Fields, func(f, g broker.Field) bool {
+			return f.Name == g.Name
+		})
 	})
 }
 
-// run appends steps that are alike.
+// run packs steps that are alike: what they share, and of each what it does not.
 func (p *settling) run(steps []broker.Step, to []string) {
 	a := p.args
-	a.int(int64(len(steps)))
+	a.packInt(int64(len(steps)))
 	flags := int64(0)
 	if p.forget[steps[0].ID] {
 		flags++
@@ -145,17 +149,24 @@ func (p *settling) run(steps []broker.Step, to []string) {
 	if steps[0].Gone {
 		flags += 2
 	}
-	a.int(flags)
-	a.int(int64(len(steps[0].Publish)))
+	a.packInt(flags)
+	a.packInt(int64(len(steps[0].Publish)))
 	for i := range steps[0].Publish {
 		m := &steps[0].Publish[i]
-		a.int(int64(slices.Index(to, m.Stream) + 3))
-		a.int(int64(xaddArgs(m)))
+		a.packInt(int64(slices.Index(to, m.Stream) + 3))
+		a.packInt(max(0, m.MaxLen))
+		a.packInt(int64(len(m.Fields)))
+		for j := range m.Fields {
+			a.pack(m.Fields[j].Name)
+		}
 	}
 	for i := range steps {
-		a.id(steps[i].ID)
+		a.packID(steps[i].ID)
 		for j := range steps[i].Publish {
-			xadd(a, &steps[i].Publish[j])
+			fields := steps[i].Publish[j].Fields
+			for k := range fields {
+				a.pack(fields[k].Value)
+			}
 		}
 	}
 }

@@ -2,12 +2,13 @@
 -- under the consumer and its key is not marked; marks the key.
 --
 -- KEYS[1]   the stream; KEYS[2] the group's records; KEYS[3]… destinations; with a window, the last two hold marks
--- ARGV[1]   group, [2] consumer, [3] number of entries, [4] first id, [5] last id
--- ARGV[6]   the window of the marks (ms), 0 where no entry has a key; else follow the keys of all, "" for none
--- ARGV[…]   runs of entries with messages of the same shape: number of entries, 1 to drop their records or 0 and
---           2 more if they are out of the pending list and known to be, number of messages of each entry, and for
---           each of these the index of its destination in KEYS and the number of its arguments;
---           then the entries: id, and per message the arguments of XADD after the key
+-- ARGV[1]   all else, packed as one array of MessagePack: thousands of arguments cost the server more than they say
+--   [1] group, [2] consumer, [3] number of entries, [4] first id, [5] last id
+--   [6] the window of the marks (ms), 0 where no entry has a key; else follow the keys of all, "" for none
+--   […] runs of entries with messages of the same shape: number of entries, 1 to drop their records or 0 and
+--       2 more if they are out of the pending list and known to be, number of messages of each entry, and for
+--       each of these the index of its destination in KEYS, the length to trim that to or 0, the number of fields
+--       and their names; then the entries: id, and per message the values of its fields
 -- Replies   statuses, one letter an entry: d done, n not owned, r refused, t torn, m marked before;
 --           then, for every r and t: its index from 0, the index of the message (-1: the mark), the server's error;
 --           for every m, and every n whose key the same entry has marked: its index, -1, the mark
@@ -18,16 +19,17 @@
 -- other fields are keys, each with when it was marked and the entry that did it. When the window has passed since
 -- it was begun, nothing of the other one is younger than the window: that one is emptied and begun anew.
 local call, try = redis.call, redis.pcall
-local stream, group, consumer, count = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
+local given = cmsgpack.unpack(ARGV[1])
+local stream, group, consumer, count = KEYS[1], given[1], given[2], given[3]
 
--- One page of the consumer's pending list holds every entry of the batch, unless it is full of others.
-local page = call('XPENDING', stream, group, ARGV[4], ARGV[5], count, consumer)
+-- One page of the consumer's pending list holds every entry of the batch, unless it is full of others. Where the
+-- batch is the page, entry by entry, no table of what is owned is needed: reached is how far that is so.
+local page = call('XPENDING', stream, group, given[4], given[5], count, consumer)
 local full = #page == count
-local owned = {}
-for i = 1, #page do owned[page[i][1]] = true end
+local reached, owned = 0, nil
 
 -- A message for a key of another type is refused before anything is written for its entry.
-local window, wrong = ARGV[6] + 0, {}
+local window, wrong = given[6], {}
 for i = 3, #KEYS - (window > 0 and 2 or 0) do
   local kind = call('TYPE', KEYS[i]).ok
   if kind ~= 'stream' and kind ~= 'none' then
@@ -44,7 +46,7 @@ if window > 0 then
   at = at + count
   local keys, times = {}, {}
   for i = 1, count do
-    if ARGV[6 + i] ~= '' then keys[#keys + 1] = ARGV[6 + i] end
+    if given[6 + i] ~= '' then keys[#keys + 1] = given[6 + i] end
   end
   for i, set in ipairs(marks.sets) do
     local kind = call('TYPE', set).ok
@@ -87,29 +89,46 @@ end
 local statuses, problems, acks, forgets = {}, {}, {}, {}
 local entry = 0
 while entry < count do
-  local last, flags, messages = entry + ARGV[at], ARGV[at + 1], ARGV[at + 2] + 0
-  local forget, gone = flags == '1' or flags == '3', flags == '2' or flags == '3'
+  local last, flags, messages = entry + given[at], given[at + 1], given[at + 2]
+  local forget, gone = flags % 2 == 1, flags >= 2
   at = at + 3
-  local destinations, sizes, refusal, culprit = {}, {}, nil, nil
+  -- For each message its XADD, in which only the values are wanting, how many these are, and the place before them.
+  local adds, sizes, starts, refusal, culprit = {}, {}, {}, nil, nil
   for m = 1, messages do
-    local key = ARGV[at] + 0
-    destinations[m], sizes[m] = KEYS[key], ARGV[at + 1] + 0
+    local key, length, size = given[at], given[at + 1], given[at + 2]
+    local add = { 'XADD', KEYS[key] }
+    if length > 0 then add[3], add[4], add[5] = 'MAXLEN', '~', length end
+    add[#add + 1] = '*'
+    adds[m], sizes[m], starts[m] = add, size, #add
+    for i = 1, size do
+      add[#add + 1] = given[at + 2 + i]
+      add[#add + 1] = ''
+    end
     if wrong[key] and not refusal then refusal, culprit = wrong[key], m end
-    at = at + 2
+    at = at + 3 + size
   end
   while entry < last do
     entry = entry + 1
-    local id, status, problem, problem_at = ARGV[at], 'n', nil, nil
-    local key, known
+    local id, status, problem, problem_at = given[at], 'n', nil, nil
+    local key, known, mine
     at = at + 1
-    if marks and ARGV[6 + entry] ~= '' then
-      key = ARGV[6 + entry]
+    if marks and given[6 + entry] ~= '' then
+      key = given[6 + entry]
       known = marks.by[key]
     end
-    local mine = owned[id]
+    local next_owned = not owned and page[reached + 1]
+    if next_owned and next_owned[1] == id then
+      reached, mine = reached + 1, true
+    else
+      if not owned then
+        owned = {}
+        for i = 1, #page do owned[page[i][1]] = i > reached end
+      end
+      mine = owned[id]
+    end
     if mine or gone or mine == nil and full and #call('XPENDING', stream, group, id, id, 1, consumer) == 1 then
       status = 'd'
-      owned[id] = false -- an id that comes twice is done once
+      if owned then owned[id] = false end -- an id that comes twice is done once
       if known then
         status, problem, problem_at = 'm', known, 0
       elseif key and marks.wrong then
@@ -121,14 +140,15 @@ while entry < count do
       problem, problem_at = known, 0
     end
     for m = 1, messages do
-      local next = at + sizes[m]
       if status == 'd' then
-        local done = try('XADD', destinations[m], unpack(ARGV, at, next - 1))
+        local add, place = adds[m], starts[m]
+        for i = 0, sizes[m] - 1 do add[place + 2 + 2 * i] = given[at + i] end
+        local done = try(unpack(add))
         if type(done) == 'table' then
           status, problem, problem_at = m == 1 and 'r' or 't', done.err, m
         end
       end
-      at = next
+      at = at + sizes[m]
     end
     if key and (status == 'd' or status == 't') then
       local refused = mark(key, id)
