@@ -38,6 +38,7 @@ func (s *subscription) newKeys() *hold.Keys {
 func (n *session) runnerOf() lane.Runner {
 	r := n.sub.runner(n.owner.Consumer)
 	r.OnBegin(n.beginner.Begin)
+	r.OnTally(&n.sub.tally)
 	if c := n.sub.spec.Claim; c != nil && !n.sub.claimsWithReads() {
 		r.OnPark(func() bool { return n.parked.Len() < mostParked })
 	}

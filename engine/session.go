@@ -16,6 +16,7 @@ import (
 	"pipeline/engine/internal/reader"
 	"pipeline/engine/internal/retry"
 	"pipeline/engine/internal/settle"
+	"pipeline/engine/internal/tally"
 	"pipeline/engine/observe"
 	"pipeline/engine/spec"
 	"pipeline/sandbox"
@@ -74,7 +75,7 @@ func (n *session) build() {
 	s, cfg := n.sub, n.sub.engine.cfg
 	n.settler = &settle.Settler{
 		Broker: cfg.Broker, Owner: n.owner, Clock: cfg.Clock, Server: s.engine.server, Held: n.held, Waits: &n.waits,
-		Parked: n.parked, Keys: n.keys, Marks: s.plan.Marks(), Settled: s.settled, Event: s.event, Fatal: s.fail,
+		Parked: n.parked, Keys: n.keys, Marks: s.plan.Marks(), Settled: s.settled, Event: s.event, Fatal: s.fail, Tally: &s.tally,
 	}
 	n.settler.Repeat = s.spec.Retry.MaxAge
 	n.settler.Gates = s.gates
@@ -90,6 +91,7 @@ func (n *session) build() {
 		Keys:    n.keys,
 		MinIdle: s.minIdle, MaxAttempts: s.spec.Retry.MaxAttempts, Lanes: n.lanes,
 		Marks: s.plan.Marks(), Server: s.engine.server, FixedLanes: cfg.Chance.FixedLanes, Prepare: s.plan.Prepare, Event: s.event,
+		Tally: &s.tally,
 	}
 	n.sweeper = n.newSweeper(dispatch)
 	if s.spec.Claim == nil || !s.spec.Claim.Only {
@@ -211,8 +213,11 @@ func (n *session) run(ctx context.Context) {
 	n.handBackKeys(work, true)
 	stopKeeping()
 	keeper.Wait(work)
+	s := n.sub
+	s.tally.Count(tally.Left, n.held.Count())
+	s.session.Store(nil)
 	if ctx.Err() != nil {
-		n.sub.left.Add(int64(n.settler.Left() + n.held.Count()))
+		s.left.Add(int64(n.settler.Left() + n.held.Count()))
 	}
 	n.leave(work)
 }

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"maps"
-	"slices"
 	"sync"
 
 	"pipeline/engine/observe"
@@ -37,6 +36,8 @@ type SubscriptionSnapshot struct {
 	Settled map[observe.Result]int64
 	// Dead counts the dead letters among them.
 	Dead int64
+	// Deliveries is what became of all that was delivered since the start.
+	Deliveries Deliveries
 	// Err is why the subscription failed for good, or nil.
 	Err error
 }
@@ -52,6 +53,7 @@ func (e *Engine) Snapshot() Snapshot {
 	for _, s := range e.subs {
 		sub := SubscriptionSnapshot{Label: s.spec.Label, Err: s.failure()}
 		sub.Settled, sub.Dead = s.counts.get()
+		sub.Deliveries = deliveries(&s.tally)
 		if n := s.session.Load(); n != nil {
 			sub.Consumer, sub.Held, sub.Parked = n.owner.Consumer, n.held.Count(), n.parked.Len()
 			sub.HeldBack, sub.HeldKeys = n.keys.Counts()
@@ -132,10 +134,8 @@ func (c *counts) get() (map[observe.Result]int64, int64) {
 	return maps.Clone(c.results), c.dead
 }
 
-// settled counts outcomes that were written and passes them on. Entries that
-// only wait for their time have come to nothing yet.
+// settled counts outcomes that were written and passes them on.
 func (s *subscription) settled(outcomes []observe.Outcome) {
-	outcomes = slices.DeleteFunc(outcomes, func(o observe.Outcome) bool { return o.Result == "" })
 	if len(outcomes) == 0 {
 		return
 	}

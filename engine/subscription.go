@@ -12,6 +12,7 @@ import (
 	"pipeline/engine/broker"
 	"pipeline/engine/internal/health"
 	"pipeline/engine/internal/lease"
+	"pipeline/engine/internal/tally"
 	"pipeline/engine/internal/work"
 	"pipeline/engine/observe"
 	"pipeline/engine/spec"
@@ -28,8 +29,10 @@ type subscription struct {
 	// minIdle is the smallest of the group, 0 where nobody claims.
 	minIdle time.Duration
 	// gates are the gauges of the streams to which it may have to wait to reply.
-	gates   map[string]*backlog.Gauge
-	counts  counts
+	gates  map[string]*backlog.Gauge
+	counts counts
+	// tally is of all its sessions.
+	tally   tally.Tally
 	left    atomic.Int64
 	session atomic.Pointer[session]
 

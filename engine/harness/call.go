@@ -69,6 +69,8 @@ type Call struct {
 	Elapsed time.Duration
 
 	began time.Time
+	// calledOff: the handler was called off, whatever became of the entry.
+	calledOff bool
 }
 
 // Reply is one published message.
@@ -127,7 +129,7 @@ func (c *Call) returned(h *Harness, d *sandbox.Delivery, said *outcome.Outcome) 
 	if f := said.Failure; said.Kind == outcome.Failed && f != nil {
 		c.Kind, c.Error = f.Kind, f.Message
 		if f.Kind == outcome.FailCanceled {
-			c.Outcome = Canceled
+			c.Outcome, c.calledOff = Canceled, true
 		}
 	}
 	if h.cfg.KeepLogs != nil {
@@ -179,6 +181,9 @@ func (w *Worker) wrote(subscription string, s *broker.Settlement, res *broker.Se
 		note(id, false)
 	}
 	for i, step := range res.Steps {
+		if n := len(s.Steps[i].Publish); step.Status == broker.Done && n > 0 {
+			w.published(subscription, s.Steps[i].ID, n)
+		}
 		if step.Status == broker.Done || step.Status == broker.Torn || step.Status == broker.Duplicate {
 			note(s.Steps[i].ID, false)
 		}

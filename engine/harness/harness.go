@@ -86,6 +86,10 @@ type Harness struct {
 	events []Event
 	// broken: the last run gave up while something was still busy.
 	broken bool
+	// unchecked is why Close does not check; empty where it does.
+	unchecked string
+	// published is how many steps published something of an entry, by group.
+	published map[*spec.Group]map[broker.ID]int
 }
 
 // New returns a harness without workers, on an empty server. It fails where no
@@ -109,6 +113,7 @@ func New(cfg Config) (*Harness, error) {
 	h := &Harness{
 		cfg: cfg, time: clock.NewVirtual(cfg.Start), turns: clock.NewTurns(), order: map[string]int{},
 		tokens: map[string]string{}, decoders: map[string]*codec.Decoder{}, calls: map[string][]*Call{},
+		published: map[*spec.Group]map[broker.ID]int{},
 	}
 	for i, s := range cfg.Pipeline.Subscriptions() {
 		h.order[s.Label] = i
@@ -202,7 +207,7 @@ func (h *Harness) StartOn(ctx context.Context, machine string) (*Worker, error) 
 func (h *Harness) StartVersion(ctx context.Context, machine string, p *spec.Pipeline) (*Worker, error) {
 	w := &Worker{
 		harness: h, number: len(h.workers) + 1, name: "worker" + strconv.Itoa(len(h.workers)+1), machine: machine, pipeline: p,
-		clock: clock.NewVirtual(h.Now()), consumers: map[string]string{}, open: map[callKey]*Call{},
+		clock: clock.NewVirtual(h.Now()), consumers: map[string]string{}, open: map[callKey]*Call{}, received: map[string]int64{},
 	}
 	run, err := h.newEngine(w)
 	if err != nil {
@@ -332,9 +337,13 @@ func (h *Harness) Stop(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Close kills what still runs and frees everything. Nothing of the harness may
-// be used afterwards but what it returned before. An error names a goroutine
-// that does not end.
+// Unchecked keeps Close from checking, because the caller has made the server and
+// the workers disagree: it says how. Without a reason Close checks.
+func (h *Harness) Unchecked(reason string) { h.unchecked = reason }
+
+// Close checks the state (see Check), kills what still runs and frees everything.
+// Nothing of the harness may be used afterwards but what it returned before. An
+// error says what does not agree, or names a goroutine that does not end.
 func (h *Harness) Close() error {
 	if h.broken {
 		// Nothing can be done to workers while one of their goroutines runs.
@@ -342,10 +351,16 @@ func (h *Harness) Close() error {
 			return err
 		}
 	}
+	var disagreement error
+	if h.unchecked == "" {
+		if err := h.Check(); err != nil {
+			disagreement = fmt.Errorf("harness: at the end: %w", err)
+		}
+	}
 	for _, w := range h.workers {
 		if !w.ended {
 			w.die()
 		}
 	}
-	return errors.Join(h.Settle(context.Background()), h.server.Close())
+	return errors.Join(disagreement, h.Settle(context.Background()), h.server.Close())
 }

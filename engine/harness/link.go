@@ -236,7 +236,11 @@ func (l *link) RemoveConsumer(ctx context.Context, o broker.Owner) (bool, error)
 
 // Add implements broker.Broker.
 func (l *link) Add(ctx context.Context, adds []broker.Add) ([]broker.ID, error) {
-	return ask(ctx, l, operation{name: "add"}, func(ctx context.Context) ([]broker.ID, error) { return l.server.Add(ctx, adds) })
+	return ask(ctx, l, operation{name: "add"}, func(ctx context.Context) ([]broker.ID, error) {
+		ids, err := l.server.Add(ctx, adds)
+		l.worker.messages += int64(len(ids))
+		return ids, err
+	})
 }
 
 // Range implements broker.Broker.

@@ -69,9 +69,6 @@ func open(t testing.TB, cfg harness.Config) *bench {
 	}
 	b := &bench{h, t}
 	t.Cleanup(func() {
-		if err := h.Check(); err != nil {
-			t.Errorf("at the end: %v", err)
-		}
 		if err := h.Close(); err != nil {
 			t.Error(err)
 		}

@@ -119,9 +119,6 @@ func TestNothingHarmlessDiesOfAnEntryThatKills(t *testing.T) {
 			b.advance(time.Duration(rapid.IntRange(20_000, 60_000).Draw(rt, "wait")) * time.Millisecond)
 			b.revive()
 		}
-		if err := h.Check(); err != nil {
-			rt.Error(err)
-		}
 		b.killed(killer, 3, n)
 		if t.Failed() {
 			rt.Fatal("see above")

@@ -41,6 +41,10 @@ type Worker struct {
 	consumers map[string]string
 	open      map[callKey]*Call
 	last      map[callKey]bool
+	// received is what the server delivered, by subscription; messages is how many
+	// it wrote for outcomes of all.
+	received map[string]int64
+	messages int64
 }
 
 // workerKey finds the worker in the context of its goroutines.
@@ -138,7 +142,7 @@ func (h *Harness) newEngine(w *Worker) (*engine.Engine, error) {
 		server = h.cfg.Wrap(w.name, server)
 	}
 	return engine.New(engine.Config{
-		Pipeline: w.pipeline, Broker: server, Handlers: handlers,
+		Pipeline: w.pipeline, Broker: counter{server, w}, Handlers: handlers,
 		Clock: ticking{w.clock, w}, Observer: observer{w}, Host: w.machine,
 		Chance: engine.Chance{Token: h.token, Random: func() float64 { return 0.5 }, FixedLanes: true},
 	})

@@ -214,14 +214,12 @@ func hastily(t *testing.T, s *redistest.Server, p *spec.Pipeline, c clock.Clock)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := engine.New(engine.Config{
-		Pipeline: p, Broker: b, Handlers: compile(t, p),
-		Observer: &recorder{changed: make(chan struct{})}, Host: "h", Clock: c,
-	})
+	record := &recorder{changed: make(chan struct{})}
+	e, err := engine.New(engine.Config{Pipeline: p, Broker: b, Handlers: compile(t, p), Observer: record, Host: "h", Clock: c})
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &service{t: t, engine: e, done: make(chan error, 1)}
+	v := &service{t: t, pipeline: p, url: s.URL(), engine: e, record: record, done: make(chan error, 1)}
 	ctx, cancel := context.WithCancel(context.Background())
 	v.stop = cancel
 	go func() { v.done <- e.Run(ctx) }()
@@ -232,5 +230,6 @@ func hastily(t *testing.T, s *redistest.Server, p *spec.Pipeline, c clock.Clock)
 		if err := b.Close(); err != nil {
 			t.Error(err)
 		}
+		v.check()
 	})
 }

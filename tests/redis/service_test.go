@@ -27,11 +27,13 @@ const patience = 30 * time.Second
 
 // service is one engine in this process, as one `pipeline run` would be.
 type service struct {
-	t      *testing.T
-	engine *engine.Engine
-	record *recorder
-	stop   context.CancelFunc
-	done   chan error
+	t        *testing.T
+	pipeline *spec.Pipeline
+	url      string
+	engine   *engine.Engine
+	record   *recorder
+	stop     context.CancelFunc
+	done     chan error
 }
 
 // load reads a pipeline file with variables.
@@ -110,7 +112,7 @@ func startAt(t *testing.T, url string, p *spec.Pipeline, host string, handlers m
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	v := &service{t: t, engine: e, record: record, stop: cancel, done: make(chan error, 1)}
+	v := &service{t: t, pipeline: p, url: url, engine: e, record: record, stop: cancel, done: make(chan error, 1)}
 	go func() {
 		err := e.Run(ctx)
 		v.done <- errors.Join(err, b.Close())
@@ -121,7 +123,9 @@ func startAt(t *testing.T, url string, p *spec.Pipeline, host string, handlers m
 		case <-v.done:
 		case <-time.After(patience):
 			t.Error("the engine does not stop")
+			return
 		}
+		v.check()
 	})
 	return v
 }
@@ -217,16 +221,22 @@ func (r *recorder) wait(t *testing.T, what string, holds func() bool) {
 // eventually waits until a condition on the server holds.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
+	if !eventuallyHolds(holds) {
+		t.Fatalf("never: %s", what)
+	}
+}
+
+func eventuallyHolds(holds func() bool) bool {
 	limit := time.After(patience)
 	for tick := time.NewTicker(10 * time.Millisecond); ; {
 		if holds() {
 			tick.Stop()
-			return
+			return true
 		}
 		select {
 		case <-tick.C:
 		case <-limit:
-			t.Fatalf("never: %s", what)
+			return false
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"pipeline/engine/internal/hold"
 	"pipeline/engine/internal/lane"
 	"pipeline/engine/internal/retry"
+	"pipeline/engine/internal/tally"
 	"pipeline/engine/observe"
 	"pipeline/sandbox"
 )
@@ -45,6 +46,8 @@ type Dispatcher struct {
 	// Prepare decodes the items of a batch and finds their keys.
 	Prepare func(*batch.Batch)
 	Event   func(observe.Event)
+	// Tally counts what comes; it may be nil.
+	Tally *tally.Tally
 
 	// mu makes the look into the held table and the entry into it one step:
 	// reads and sweeps may bring the same entry.
@@ -100,6 +103,7 @@ func (d *Dispatcher) dispatch(ctx context.Context, ds []broker.Delivery, by arri
 	}
 	d.mu.Lock(ctx)
 	defer d.mu.Unlock()
+	d.Tally.Count(tally.Received, len(ds))
 	epoch := d.Server.Epoch()
 	if d.Held.Before(epoch) {
 		d.replace(ds, epoch)
@@ -192,6 +196,7 @@ func (d *Dispatcher) check(ctx context.Context, ds []broker.Delivery, by arrival
 			s.Acks = append(s.Acks, e.ID)
 		case e.Deliveries == 0 && d.Held.Ours(e.ID):
 			// Its group was lost meanwhile. It is settled by who runs it here.
+			d.Tally.Count(tally.Again, 1)
 		case e.Deliveries == 0:
 			run = append(run, candidate{delivery: e})
 		case d.Held.Contains(e.ID), by != fetched && d.Keys.Contains(e.ID):
@@ -200,6 +205,8 @@ func (d *Dispatcher) check(ctx context.Context, ds []broker.Delivery, by arrival
 			again = append(again, e)
 		}
 	}
+	d.Tally.Count(tally.Bodiless, len(s.Acks))
+	d.Tally.Count(tally.Again, len(s.Waits))
 	d.BodiesGone(s.Acks)
 	err := d.settle(ctx, &s)
 	admitted, admitErr := d.admit(ctx, again)
@@ -262,6 +269,7 @@ func (d *Dispatcher) inquire(
 	defer cancel()
 	admissions, err := d.Broker.Admit(call, req)
 	if err != nil {
+		d.Tally.Count(tally.Unasked, len(again))
 		return nil, err
 	}
 	var run []candidate
@@ -275,7 +283,11 @@ func (d *Dispatcher) inquire(
 		case broker.Exhausted:
 			c.exhausted = true
 			run = append(run, c)
-		case broker.NotDue, broker.Lost:
+		case broker.NotDue:
+			d.Tally.Count(tally.NotDue, 1)
+			not(e, &a)
+		case broker.Lost:
+			d.Tally.Count(tally.Lost, 1)
 			not(e, &a)
 		}
 	}

@@ -3,6 +3,7 @@ package settle
 import (
 	"pipeline/engine/broker"
 	"pipeline/engine/internal/batch"
+	"pipeline/engine/internal/tally"
 	"pipeline/engine/observe"
 	"pipeline/sandbox"
 )
@@ -18,7 +19,9 @@ func (s *Settler) written(it *batch.Item, m *broker.Mark) bool {
 // into that of a duplicate.
 func (s *Settler) duplicate(it *batch.Item, m *broker.Mark) {
 	if it.Lease() == batch.BodyGone && s.written(it, m) {
-		return // without a fence, that is how a second attempt looks
+		// Without a fence, that is how a second attempt looks.
+		s.Tally.Count(tally.Published, len(it.Action.Publish))
+		return
 	}
 	it.Duplicate(*m)
 }

@@ -9,6 +9,7 @@ import (
 
 	"pipeline/engine/broker"
 	"pipeline/engine/internal/batch"
+	"pipeline/engine/observe"
 )
 
 // one is a share of a batch of its own with one finished item.
@@ -100,6 +101,7 @@ func TestOneSettlementIsBoundedByItsBytes(t *testing.T) {
 		it := bt.Grow()
 		it.Delivery.ID = id(n + 1)
 		it.Action = batch.Action{Verb: batch.Step, Publish: []broker.Add{{Stream: "out", Fields: []broker.Field{{Name: "b", Value: body}}}}}
+		it.Outcome.Result = observe.ResultReply
 		it.SetState(batch.Finished)
 	}
 	b.held.Add(bt)

@@ -22,6 +22,7 @@ import (
 	"pipeline/engine/internal/health"
 	"pipeline/engine/internal/hold"
 	"pipeline/engine/internal/retry"
+	"pipeline/engine/internal/tally"
 	"pipeline/engine/observe"
 	"pipeline/sandbox"
 )
@@ -64,6 +65,8 @@ type Settler struct {
 	Settled func([]observe.Outcome)
 	Event   func(observe.Event)
 	Fatal   func(error)
+	// Tally counts what outcomes do not tell; it may be nil.
+	Tally *tally.Tally
 
 	in     chan batch.Share
 	closed atomic.Bool
@@ -242,7 +245,7 @@ func (s *Settler) giveUp(ctx context.Context, shares []batch.Share, err error) {
 		return
 	}
 	for _, share := range shares {
-		s.left += share.Len()
+		s.leave(share.Len())
 		s.forget(share)
 	}
 	if ctx.Err() == nil {
@@ -280,12 +283,15 @@ func (s *Settler) judge(ctx context.Context, res broker.SettleResult) {
 	for i, it := range w.stepItems {
 		switch r := res.Steps[i]; r.Status {
 		case broker.Done:
+			s.Tally.Count(tally.Published, len(it.Action.Publish))
 		case broker.Duplicate:
 			s.duplicate(it, r.Mark)
 		case broker.NotOwned:
 			if !s.written(it, r.Mark) && !s.ours(ctx, it) {
 				s.stale(it)
+				break
 			}
+			s.Tally.Count(tally.Published, len(it.Action.Publish))
 		case broker.Torn:
 			s.Event(observe.Event{
 				Name: observe.EventReplyTorn, Level: sandbox.Error, Count: 1, Err: r.Err,
@@ -333,13 +339,19 @@ func (s *Settler) report(shares []batch.Share) {
 	w.outcomes = w.outcomes[:0]
 	for _, it := range w.items {
 		switch {
-		case w.kept[it], it.Action.Verb == batch.Release:
+		case w.kept[it]:
+		case it.Action.Verb == batch.Release:
+			s.Tally.Count(tally.HandedBack, 1)
 		case it.Action.Verb == batch.Leave && it.Lease() == batch.Ours:
-			s.left++ // called off by a drain that took too long
+			s.leave(1) // called off by a drain that took too long
 		case it.Action.Unwritten && it.Outcome.Result != observe.ResultStale:
-			s.left++ // what it came to was withheld
-		default:
+			s.leave(1) // what it came to was withheld
+		case it.Outcome.Result != "":
 			w.outcomes = append(w.outcomes, it.Outcome)
+		case it.Action.Verb == batch.Behind:
+			s.Tally.Count(tally.Behind, 1)
+		default:
+			s.Tally.Count(tally.Waiting, 1)
 		}
 	}
 	s.Settled(w.outcomes)
@@ -356,6 +368,12 @@ func (s *Settler) report(shares []batch.Share) {
 	if s.Keys != nil {
 		s.Keys.Settled(w.fates, s.Clock.Now())
 	}
+}
+
+// leave counts entries that stay pending.
+func (s *Settler) leave(n int) {
+	s.left += n
+	s.Tally.Count(tally.Left, n)
 }
 
 // keep moves the refused items of a share to a share of their own and returns

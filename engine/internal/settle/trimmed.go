@@ -5,6 +5,7 @@ import (
 
 	"pipeline/engine/broker"
 	"pipeline/engine/internal/batch"
+	"pipeline/engine/internal/tally"
 	"pipeline/engine/observe"
 	"pipeline/sandbox"
 )
@@ -24,6 +25,9 @@ func (s *Settler) publishUnfenced(ctx context.Context) {
 		if err != nil && it.Outcome.Dead {
 			s.refuseLetter(it, err)
 			continue
+		}
+		if err == nil {
+			s.Tally.Count(tally.Published, len(it.Action.Publish))
 		}
 		s.Event(observe.Event{
 			Name: observe.EventBodyMissing, Level: sandbox.Warn, Count: 1, Err: err,

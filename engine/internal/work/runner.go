@@ -9,6 +9,7 @@ import (
 	"pipeline/engine/codec"
 	"pipeline/engine/internal/batch"
 	"pipeline/engine/internal/retry"
+	"pipeline/engine/internal/tally"
 	"pipeline/engine/observe"
 	"pipeline/engine/outcome"
 	"pipeline/engine/spec"
@@ -32,6 +33,8 @@ type Runner struct {
 	parks func() bool
 	// begin is asked before a redelivered entry runs; nil in a dry-run.
 	begin func(context.Context, *batch.Item) bool
+	// tally counts the runs; nil in a dry-run.
+	tally *tally.Tally
 
 	instance sandbox.Instance
 	version  uint64
@@ -61,6 +64,9 @@ func NewRunner(
 // OnBegin has f asked whether a redelivered entry may run, just before it does. f
 // may wait.
 func (r *Runner) OnBegin(f func(context.Context, *batch.Item) bool) { r.begin = f }
+
+// OnTally has the runs counted. Call it before anything runs.
+func (r *Runner) OnTally(t *tally.Tally) { r.tally = t }
 
 // Close frees the instance.
 func (r *Runner) Close() {
@@ -133,12 +139,16 @@ func (r *Runner) call(ctx context.Context, it *batch.Item) (outcome.Outcome, boo
 	}
 	r.fill(it)
 	began := r.clock.Now()
+	r.tally.Count(tally.Started, 1)
 	said, usage := r.instance.Call(ctx, &r.delivery)
 	it.Outcome.Elapsed, it.Outcome.Usage = clock.Since(r.clock, began), usage
 	if r.logs != nil {
 		it.Outcome.Logs = r.logs(&r.delivery)
 	}
 	called := said.Kind == outcome.Failed && said.Failure.Kind == outcome.FailCanceled
+	if called {
+		r.tally.Count(tally.CalledOff, 1)
+	}
 	return said, !called
 }
 
