@@ -56,7 +56,9 @@ func appendOutcome(dst []byte, sub *spec.Subscription, o *observe.Outcome) []byt
 		dst = appendLog(dst, &o.Logs[i])
 	}
 	dst = append(dst, `],"elapsed_us":`...)
-	return strconv.AppendInt(dst, o.Elapsed.Microseconds(), 10)
+	dst = strconv.AppendInt(dst, o.Elapsed.Microseconds(), 10)
+	dst = strconv.AppendInt(append(dst, `,"instructions":`...), o.Usage.Instructions, 10)
+	return strconv.AppendInt(append(dst, `,"memory_bytes":`...), o.Usage.Bytes, 10)
 }
 
 func appendReply(dst []byte, r *observe.Reply) []byte {

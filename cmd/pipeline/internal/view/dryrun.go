@@ -59,7 +59,7 @@ func (d *DryRun) Summary(s DrySummary) {
 		b := append([]byte(nil), `{"event":"summary","entries":`...)
 		b = strconv.AppendInt(b, s.Entries, 10)
 		b = append(b, `,"outcomes":`...)
-		b = s.appendLive(d.tally.appendCounts(b))
+		b = s.appendLive(d.tally.appendUsage(d.tally.appendCounts(b)))
 		d.v.write(append(b, '}', '\n'))
 		return
 	}

@@ -7,6 +7,7 @@ import (
 
 	"pipeline/engine/observe"
 	"pipeline/engine/spec"
+	"pipeline/sandbox"
 )
 
 // Tally counts outcomes by subscription and result, and remembers the most that
@@ -87,6 +88,37 @@ func appendResultCounts(dst []byte, of func(observe.Result) int64) []byte {
 	return append(dst, '}')
 }
 
+// limitsOf are the limits of each call of a subscription's handler.
+func limitsOf(s *spec.Subscription) sandbox.Limits {
+	return sandbox.Limits(s.Handler.Limits).WithDefaults()
+}
+
+// appendUsage appends the list of what the subscriptions used that were run:
+// the most of all calls, beside the limit of each call.
+func (t *Tally) appendUsage(dst []byte) []byte {
+	dst = append(dst, `,"usage":[`...)
+	first := true
+	for _, s := range t.subs {
+		row, limits := t.rows[s], limitsOf(s)
+		if len(row.counts) == 0 {
+			continue
+		}
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+		dst = appendString(append(dst, `{"subscription":`...), s.Label)
+		dst = strconv.AppendInt(append(dst, `,"elapsed_us":`...), row.slowest.Microseconds(), 10)
+		dst = strconv.AppendInt(append(dst, `,"timeout_us":`...), limits.Timeout.Microseconds(), 10)
+		dst = strconv.AppendInt(append(dst, `,"instructions":`...), row.instructions, 10)
+		dst = strconv.AppendInt(append(dst, `,"instructions_limit":`...), limits.Instructions, 10)
+		dst = strconv.AppendInt(append(dst, `,"memory_bytes":`...), row.bytes, 10)
+		dst = strconv.AppendInt(append(dst, `,"memory_limit_bytes":`...), limits.Memory, 10)
+		dst = append(dst, '}')
+	}
+	return append(dst, ']')
+}
+
 // table is the summary: a row for each subscription, a column for each result
 // that occurred.
 func (t *Tally) table() *table {
@@ -121,12 +153,15 @@ func (r *tallyRow) cells(s *spec.Subscription, shown []observe.Result) []cell {
 		}
 		cells = append(cells, c)
 	}
-	used := []string{"", "", ""}
+	used, limits := []string{"", "", ""}, limitsOf(s)
 	if total > 0 && r.slowest > 0 {
-		used[0] = Duration(r.slowest)
+		used[0] = Duration(r.slowest) + " of " + Duration(limits.Timeout)
 	}
 	if total > 0 && (r.slowest > 0 || r.instructions > 0) {
-		used[1], used[2] = number(r.instructions), size(r.bytes)
+		used[1] = number(r.instructions) + " of " + number(limits.Instructions)
+	}
+	if total > 0 && r.bytes > 0 {
+		used[2] = size(r.bytes) + " of " + size(limits.Memory)
 	}
 	for _, text := range used {
 		cells = append(cells, cell{text, plain})

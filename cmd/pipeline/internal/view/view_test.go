@@ -50,16 +50,18 @@ func pipeline() *spec.Pipeline {
 	screened := &spec.Stream{Label: "payments_screened", Name: "payments.screened", Sensitive: []string{"card.number"}}
 	ledger := &spec.Group{Label: "ledger", Name: "ledger", Stream: payments, DeadLetter: dead}
 	fraud := &spec.Group{Label: "fraud", Name: "fraud", Stream: payments, DeadLetter: dead}
+	handlers := []*spec.Handler{{Label: "a", Limits: spec.Limits{Timeout: 2 * time.Second, Instructions: 5000}}, {Label: "b"}}
 	post := &spec.Subscription{
-		Label: "post_payment", Group: ledger, Retry: spec.DefaultRetry(), Claim: &spec.Claim{MinIdle: 30 * time.Second},
+		Handler: handlers[0],
+		Label:   "post_payment", Group: ledger, Retry: spec.DefaultRetry(), Claim: &spec.Claim{MinIdle: 30 * time.Second},
 		Workers: spec.Workers{Count: 8, Key: &spec.Path{Root: spec.RootEntry, Steps: []spec.Step{{Name: "account"}}}},
 	}
-	screen := &spec.Subscription{Label: "screen", Group: fraud, Retry: spec.DefaultRetry(), Reply: &spec.Route{To: screened}}
+	screen := &spec.Subscription{Label: "screen", Handler: handlers[1], Group: fraud, Retry: spec.DefaultRetry(), Reply: &spec.Route{To: screened}}
 	ledger.Subscriptions, fraud.Subscriptions = []*spec.Subscription{post}, []*spec.Subscription{screen}
 	return &spec.Pipeline{
 		Name: "payments", Version: "0.1.0",
 		Streams: []*spec.Stream{payments, dead, screened}, Groups: []*spec.Group{ledger, fraud},
-		Handlers: []*spec.Handler{{Label: "a"}, {Label: "b"}},
+		Handlers: handlers,
 	}
 }
 
