@@ -80,9 +80,11 @@ func kindOf(reply string) error {
 }
 
 // clean cuts off what scripts put around an error: before 7.0 "ERR Error
-// running script (…): @user_script:1: " in front, later " script: …" behind.
+// running script (…): @user_script:1: " in front, later " script: …" behind. And
+// what stands before the reason for which a transaction was refused as a whole.
 func clean(reply string) string {
 	reply = strings.TrimRight(reply, "\r\n")
+	reply = strings.TrimPrefix(reply, "EXECABORT Transaction discarded because of: ")
 	if at := strings.LastIndex(reply, "@user_script: "); at >= 0 && strings.HasPrefix(reply, "ERR Error running script") {
 		if _, rest, found := strings.Cut(reply[at+len("@user_script: "):], ": "); found {
 			reply = rest

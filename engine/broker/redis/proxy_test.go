@@ -22,10 +22,17 @@ type proxy struct {
 	// word: the answer to a request that holds it is lost, and the connection with
 	// it; nil for none.
 	word atomic.Pointer[string]
+	// hook is called once, when all that comes before its word was passed on.
+	hook atomic.Pointer[hook]
 
 	mu    sync.Mutex
 	conns []net.Conn
 	wg    sync.WaitGroup
+}
+
+type hook struct {
+	word string
+	do   func()
 }
 
 const (
@@ -89,8 +96,18 @@ func (p *proxy) requests(client, server net.Conn, doomed *atomic.Bool) {
 				doomed.Store(true)
 			}
 		}
-		if n > 0 {
-			if _, err := server.Write(buf[:n]); err != nil {
+		rest := buf[:n]
+		if h := p.hook.Load(); h != nil {
+			if at := bytes.Index(rest, []byte(h.word)); at >= 0 && p.hook.CompareAndSwap(h, nil) {
+				if _, err := server.Write(rest[:at]); err != nil {
+					return
+				}
+				rest = rest[at:]
+				h.do()
+			}
+		}
+		if len(rest) > 0 {
+			if _, err := server.Write(rest); err != nil {
 				return
 			}
 		}

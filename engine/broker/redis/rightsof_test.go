@@ -20,6 +20,7 @@ var scripts embed.FS
 // scriptUses are the uses for which each script is called; none where no worker
 // calls it but a command of an operator.
 var scriptUses = map[string][]redis.Use{
+	"ackwide.lua":    {redis.Consume, redis.Publish, redis.Records},
 	"add.lua":        {redis.Publish},
 	"admit.lua":      {redis.Consume, redis.Records},
 	"begin.lua":      {redis.Consume, redis.Records},
