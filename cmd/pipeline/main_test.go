@@ -21,8 +21,10 @@ import (
 )
 
 // The scripts are in tests/cli. They run this very binary under the name
-// pipeline.
-func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"pipeline": main}) }
+// pipeline, or under one with which it panics in the midst of its work.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"pipeline": main, "pipeline-panics": panics})
+}
 
 func TestScripts(t *testing.T) {
 	t.Parallel()
