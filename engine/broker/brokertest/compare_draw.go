@@ -11,6 +11,14 @@ import (
 	"pipeline/engine/broker"
 )
 
+// everything is an age that all entries have when twice as much time has passed, but
+// for those whose ids are before the clock. anAge is one that only those have whose ids
+// are long behind it: see addAs.
+const (
+	everything = 2 * time.Millisecond
+	anAge      = 2 * time.Hour
+)
+
 // future is how far before the clock some ids are, in milliseconds.
 const future = 3_600_000
 
@@ -20,6 +28,7 @@ var (
 	anyAge      = rapid.SampledFrom([]time.Duration{0, 50 * time.Minute, 100 * time.Minute, 200 * time.Minute})
 	anyDelay    = rapid.SampledFrom([]time.Duration{0, time.Millisecond, 20 * time.Minute, 3 * time.Hour, -time.Second})
 	anyError    = rapid.SampledFrom([]string{"", "bank is closed", "\x00\xff", "a b c", strings.Repeat("e", 5000)})
+	anyMaxAge   = rapid.SampledFrom([]time.Duration{0, 0, 0, anAge, anAge, 10 * anAge, everything})
 	anyIdle     = rapid.SampledFrom([]time.Duration{minIdle, 0, 150 * time.Minute})
 )
 

@@ -78,8 +78,20 @@ func (m *comparison) bulk(rt *rapid.T) {
 }
 
 // addAs adds an entry under an id of its own: one that there is, or was, or
-// one after all others.
+// one after all others; or one that is old, which a stream takes that has got no other.
 func (m *comparison) addAs(rt *rapid.T) {
+	if rapid.Bool().Draw(rt, "old") {
+		age := rapid.SampledFrom([]time.Duration{anAge / 2, 2 * anAge, 20 * anAge}).Draw(rt, "age")
+		m.both(rt, fmt.Sprintf("add an entry of %v ago", age), func(s *side) string {
+			id := broker.ID{Ms: uint64(s.now().Add(-age).UnixMilli())}
+			added := s.AddAs(s.stream, id, fields("old", "1"))
+			if added {
+				s.note(id)
+			}
+			return fmt.Sprint(added)
+		})
+		return
+	}
 	at := rapid.IntRange(-3, len(m.sides[0].ids)-1).Draw(rt, "id")
 	later := broker.ID{Ms: rapid.SampledFrom([]uint64{0, future}).Draw(rt, "ms"), Seq: rapid.Uint64Range(0, 3).Draw(rt, "seq")}
 	if at == maxID && !rarely(rt, "max", 4) { // nothing can be added after it

@@ -71,8 +71,12 @@ func (m *comparison) trim(rt *rapid.T) {
 	if least == maxID {
 		least = zeroID // or everything would go, at every other trim
 	}
+	r.MaxAge = anyMaxAge.Draw(rt, "max age")
 	m.both(rt, fmt.Sprintf("trim %+v to %v", r, picked{least}), func(s *side) string {
 		r.Stream, r.MinID = s.stream, s.pick(least)
+		if r.MaxAge > 0 {
+			s.Advance(2 * everything) // what was just added is older than the least age, whichever clock says so
+		}
 		var removed int64
 		for {
 			n, err := s.Broker.Trim(s.Context(), r)
