@@ -123,7 +123,7 @@ func (h sometimesInstance) Call(ctx context.Context, d *sandbox.Delivery) (outco
 
 func TestWhatIsBufferedAtASignalRunsElsewhereAtOnceAndUnburnt(t *testing.T) {
 	const running, buffered, quick = 4, 16, 1000
-	onEach(t, func(t *testing.T, s *redistest.Server) {
+	onOwn(t, func(t *testing.T, s *redistest.Server) {
 		h := sometimes{newGate(), quick}
 		path := write(t, [2]string{"reply.hcl", replyFile}, [2]string{"h.lua", replyScript})
 		p := load(t, path, map[string]string{"min_idle": "60s"})
@@ -148,13 +148,15 @@ func TestWhatIsBufferedAtASignalRunsElsewhereAtOnceAndUnburnt(t *testing.T) {
 		eventually(t, "the others are held", func() bool { return len(owners(t, s)) == running+buffered })
 		second := replier(t, s, "host-b", "60s", nil)
 		second.ready()
-		first.stop()
+		m, late := watch(t, s), lateness()
 		began := serverTime(t, s)
+		first.stop()
 		// Those that run here go on; nobody waits for them.
 		eventually(t, "the buffered ones have replies", func() bool {
 			return s.Client().XLen(t.Context(), "out").Val() >= quick+buffered
 		})
-		t.Logf("it took %v", serverTime(t, s).Sub(began))
+		expectWithin(t, s, began, quick, late())
+		expectShortBlocks(t, m)
 		close(h.open)
 		for _, v := range []*service{first, second} {
 			if err := v.drain(); err != nil {

@@ -74,7 +74,7 @@ func TestReadersThatBlockHaveConnectionsOfTheirOwn(t *testing.T) {
 			p := load(t, write(t, [2]string{"readers.hcl", readersFile()}, [2]string{"h.lua", replyScript}), nil)
 			v := start(t, s, p, "host-a")
 			v.ready()
-			const n = 50
+			const n = 10
 			for i := range n {
 				eventually(t, "the others block", func() bool { return blocked(t, s) >= idleReaders })
 				s.CLI("XADD", "in", "*", "n", fmt.Sprint(i))
