@@ -61,6 +61,12 @@ func write(t *testing.T, files ...[2]string) string {
 // compile compiles the handlers of a pipeline.
 func compile(t *testing.T, p *spec.Pipeline) map[string]sandbox.Handler {
 	t.Helper()
+	return compileFor(t, p, silent{})
+}
+
+// compileFor compiles them for a host of the test's own.
+func compileFor(t *testing.T, p *spec.Pipeline, host sandbox.Host) map[string]sandbox.Handler {
+	t.Helper()
 	handlers := make(map[string]sandbox.Handler)
 	for _, h := range p.Handlers {
 		code, err := os.ReadFile(h.Path)
@@ -70,7 +76,7 @@ func compile(t *testing.T, p *spec.Pipeline) map[string]sandbox.Handler {
 		s := sandbox.Spec{
 			Label: h.Label, Function: h.Function, Source: sandbox.Source{Name: h.Source, Code: code},
 			Limits: sandbox.Limits{Timeout: h.Limits.Timeout, Memory: h.Limits.Memory, Instructions: h.Limits.Instructions},
-			Host:   silent{},
+			Host:   host,
 		}
 		for _, g := range h.Grants {
 			s.Grants = append(s.Grants, sandbox.Grant{Kind: g.Kind})
