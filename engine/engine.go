@@ -191,7 +191,8 @@ func startWords(start string) string {
 	return "entry " + start
 }
 
-// failGroup ends the subscriptions of a group that cannot be created.
+// failGroup ends the subscriptions of a group that cannot be created, or whose floor
+// cannot be written down.
 func (e *Engine) failGroup(label string, err error) {
 	for _, s := range e.subs {
 		if s.spec.Group.Label == label {

@@ -2,8 +2,10 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"pipeline/engine/broker"
 	"pipeline/engine/clock"
 )
 
@@ -20,8 +22,12 @@ func (e *Engine) keepFloors(ctx context.Context) {
 				continue
 			}
 			// An error leaves the floor further back than it could be: a lost
-			// group would repeat more. The readers tell of the server.
-			_ = e.cfg.Broker.SaveFloor(ctx, g.Stream.Name, g.Name)
+			// group would repeat more. The readers tell of the server; that the
+			// floor alone cannot be written, now or ever, nobody else would.
+			err := e.cfg.Broker.SaveFloor(ctx, g.Stream.Name, g.Name)
+			if errors.Is(err, broker.ErrNoPermission) || errors.Is(err, broker.ErrWrongType) {
+				e.failGroup(g.Label, err)
+			}
 		}
 	}
 }

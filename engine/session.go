@@ -101,7 +101,7 @@ func (n *session) build() {
 	n.keeper = &lease.Keeper{
 		Broker: cfg.Broker, Owner: n.owner, Clock: cfg.Clock, Server: s.engine.server, Held: n.held, Waits: &n.waits, Keys: n.keys,
 		Slot: n.slot, Number: n.number, MinIdle: s.minIdle, Permit: n.permit, Event: s.event,
-		SlotLost: n.stop, EntryLost: n.cancelEntry, Interrupted: n.interrupted,
+		SlotLost: n.stop, EntryLost: n.cancelEntry, Interrupted: n.interrupted, Fatal: s.fail,
 	}
 }
 

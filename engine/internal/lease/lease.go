@@ -57,6 +57,9 @@ type Keeper struct {
 	SlotLost func()
 	// EntryLost is called for an entry whose lease is lost while it is held.
 	EntryLost func(id broker.ID)
+	// Fatal is told of an error that does not pass: what cannot be renewed is not
+	// to be worked on, because others take it.
+	Fatal func(error)
 	// Interrupted is called when leases may have run out unnoticed: the server
 	// was away, or this process stood still, for too long.
 	Interrupted func()
@@ -215,6 +218,8 @@ func (k *Keeper) failed(t *task, err error) {
 		t.part.Failed(err)
 	case errors.Is(err, broker.ErrNoGroup):
 		k.Server.GroupLost()
+	case !errors.Is(err, broker.ErrClosed):
+		k.Fatal(err)
 	}
 	if k.follows > 0 && k.sinceRenewed() > k.follows/3 {
 		k.Interrupted()

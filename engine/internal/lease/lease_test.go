@@ -65,6 +65,7 @@ type bench struct {
 	slotLost    int
 	interrupted int
 	events      []observe.EventName
+	fatal       []error
 }
 
 func newBench(minIdle time.Duration) *bench {
@@ -81,7 +82,7 @@ func newBench(minIdle time.Duration) *bench {
 		Slot:     broker.SlotRequest{TTL: lease.TTL(time.Second)},
 		SlotLost: func() { b.slotLost++ }, EntryLost: func(id broker.ID) { b.lost = append(b.lost, id) },
 		Interrupted: func() { b.interrupted++ }, Event: func(e observe.Event) { b.events = append(b.events, e.Name) },
-		Permit: lease.NewPermit(b.clock),
+		Permit: lease.NewPermit(b.clock), Fatal: func(err error) { b.fatal = append(b.fatal, err) },
 	}
 	if err := b.keeper.Open(context.Background()); err != nil {
 		panic(err)
@@ -109,6 +110,23 @@ func TestEntriesAreRenewedAtAThirdOfMinIdleAndTheSlotAtAThirdOfItsLease(t *testi
 	}
 	if b.server.slots < 17 || b.server.slots > 20 {
 		t.Errorf("the slot was renewed %d times within a minute, want about every three seconds", b.server.slots)
+	}
+}
+
+// What others will take, because it cannot be renewed, is not to be worked on in
+// silence. A server that is away is waited for, and a lost group is restored.
+func TestARenewalThatIsRefusedForGoodIsTold(t *testing.T) {
+	for err, want := range map[error]int{
+		broker.ErrNoPermission: 1, broker.ErrWrongType: 1, broker.ErrUnavailable: 0, broker.ErrAuth: 0, broker.ErrNoGroup: 0, broker.ErrClosed: 0,
+	} {
+		b := newBench(3 * time.Second)
+		b.server.err = &broker.Error{Op: "renew", Kind: err}
+		if b.keeper.Renew(t.Context()) {
+			t.Errorf("%v: a renewal that failed counts as one", err)
+		}
+		if len(b.fatal) != want {
+			t.Errorf("%v was told %d times, want %d", err, len(b.fatal), want)
+		}
 	}
 }
 

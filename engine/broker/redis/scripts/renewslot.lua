@@ -16,9 +16,11 @@
 -- f:token  what it renews by, negative   (-1e12, "never", to below 0)
 -- So each question is one range, however many are alive. PEXPIRE comes before ZADD: a full server accepts
 -- ZADD only after a first write, and a slot must not be lost for that. Where it does not even take the lease
--- back, nobody else can take it either.
+-- back, nobody else can take it either. Whatever else is refused, a right that is missing above all, is an error.
 local slot, alive, token = KEYS[1], KEYS[2], ARGV[1]
 local never = '1000000000000'
+
+local function doneOrFull(reply) return type(reply) ~= 'table' or not reply.err or string.find(reply.err, 'OOM', 1, true) end
 
 local prefix = token .. ' '
 local value = redis.call('GET', slot)
@@ -33,7 +35,8 @@ end
 if held then
   redis.call('PEXPIRE', slot, ARGV[2])
 elseif not value then
-  redis.pcall('SET', slot, prefix .. ARGV[3], 'PX', ARGV[2])
+  local taken = redis.pcall('SET', slot, prefix .. ARGV[3], 'PX', ARGV[2])
+  if not doneOrFull(taken) then return taken end
   held = true
 end
 
@@ -50,7 +53,8 @@ else
   announced[#announced + 1] = ARGV[3]
   announced[#announced + 1] = 'm:' .. token
 end
-redis.pcall(unpack(announced))
+local added = redis.pcall(unpack(announced))
+if not doneOrFull(added) then return added end
 
 local least = redis.call('ZRANGEBYSCORE', alive, 1, '(' .. never, 'WITHSCORES', 'LIMIT', 0, 1)[2] or 0
 local slowest = redis.call('ZRANGEBYSCORE', alive, '-inf', '(0', 'WITHSCORES', 'LIMIT', 0, 1)[2] or 0
