@@ -128,8 +128,11 @@ func (b *Broker) fail(op operation, err error) error {
 		if demoted(e.Detail) {
 			b.leave()
 		}
-		if errors.Is(e.Kind, broker.ErrNoPermission) {
+		switch {
+		case errors.Is(e.Kind, broker.ErrNoPermission):
 			e.Detail = permission(e.Detail, op)
+		case errors.Is(e.Kind, broker.ErrWrongType) && !strings.Contains(e.Detail, " holds a "):
+			e.Detail = b.wrongType(e.Detail, op)
 		}
 	default:
 		e.Kind, e.Detail = b.connectionError(err)
