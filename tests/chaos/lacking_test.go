@@ -95,7 +95,7 @@ func newSides(t *testing.T, version string) *sides {
 		}
 	}
 	s.rule = s.printedRule()
-	s.logins.do(s.URL(), 0, "apply", s.file)
+	s.do(s.URL(), 0, "apply", s.file)
 	s.url = s.user("worker", s.rule...)
 	return s
 }
@@ -143,9 +143,6 @@ type lack struct {
 	begin, mend func(s *sides)
 	// says is what the error has to name.
 	says []string
-	// unnamed: what the server says before 7.2, which names no command that a
-	// script was refused.
-	unnamed bool
 }
 
 func (s *sides) whole() { s.user("worker", s.rule...) }
