@@ -125,5 +125,6 @@ func (o *Options) cluster(l *redis.Options) redis.UniversalClient {
 		MaintNotificationsConfig: l.MaintNotificationsConfig,
 	})
 	c.OnNewNode(func(node *redis.Client) { node.AddHook(rawReplies{}) })
+	c.AddHook(&whereabouts{client: c, within: o.Timeout / 2})
 	return c
 }
