@@ -105,8 +105,14 @@ func TestTwentyEnginesStartTogetherOnAnAbsentStreamAndShareTheWork(t *testing.T)
 // expectOnce checks that every entry has exactly one reply.
 func expectOnce(t *testing.T, s *redistest.Server, n int) {
 	t.Helper()
+	expectOnceIn(t, s, "out", n)
+}
+
+// expectOnceIn is expectOnce for replies in another stream.
+func expectOnceIn(t *testing.T, s *redistest.Server, stream string, n int) {
+	t.Helper()
 	seen := map[string]int{}
-	for _, f := range fields(t, s.Client(), "out") {
+	for _, f := range fields(t, s.Client(), stream) {
 		seen[f]++
 	}
 	for i := range n {

@@ -108,7 +108,13 @@ func startWith(t *testing.T, s *redistest.Server, p *spec.Pipeline, host string,
 // startAt is startWith for a server that is reached at a URL of its own.
 func startAt(t *testing.T, url string, p *spec.Pipeline, host string, handlers map[string]sandbox.Handler) *service {
 	t.Helper()
-	b, err := redis.Open(redis.Options{URL: url})
+	return startOn(t, redis.Options{URL: url}, p, host, handlers)
+}
+
+// startOn is startWith for a server that is reached as the options say.
+func startOn(t *testing.T, o redis.Options, p *spec.Pipeline, host string, handlers map[string]sandbox.Handler) *service {
+	t.Helper()
+	b, err := redis.Open(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +124,7 @@ func startAt(t *testing.T, url string, p *spec.Pipeline, host string, handlers m
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	v := &service{t: t, pipeline: p, url: url, engine: e, record: record, stop: cancel, done: make(chan error, 1)}
+	v := &service{t: t, pipeline: p, url: o.URL, engine: e, record: record, stop: cancel, done: make(chan error, 1)}
 	go func() {
 		err := e.Run(ctx)
 		v.done <- errors.Join(err, b.Close())

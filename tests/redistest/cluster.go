@@ -41,6 +41,37 @@ func StartCluster(t testing.TB, version string, masters int, options ...Option) 
 	return all
 }
 
+// AddReplica starts a server that is a replica of one of the cluster's masters, and
+// waits until it holds what that one holds and all of the cluster know it.
+func AddReplica(t testing.TB, cluster []*Server, master *Server, options ...Option) *Server {
+	t.Helper()
+	options = append([]Option{Config("cluster-enabled", "yes"), Config("cluster-node-timeout", "2000")}, options...)
+	s := Start(t, master.Version, options...)
+	host, port, _ := net.SplitHostPort(master.Addr)
+	if err := s.Client().ClusterMeet(t.Context(), host, port).Err(); err != nil {
+		t.Fatal(err)
+	}
+	id := master.Client().Do(t.Context(), "CLUSTER", "MYID").Val()
+	s.await("the replica knows its master", func() bool {
+		return s.Client().Do(t.Context(), "CLUSTER", "REPLICATE", id).Err() == nil
+	})
+	s.await("the replica is in step with its master", func() bool {
+		return strings.Contains(s.Client().Info(t.Context(), "replication").Val(), "master_link_status:up")
+	})
+	self := fmt.Sprint(s.Client().Do(t.Context(), "CLUSTER", "MYID").Val())
+	for _, other := range cluster {
+		other.await("the cluster knows the replica", func() bool {
+			for line := range strings.Lines(other.Client().ClusterNodes(t.Context()).Val()) {
+				if strings.HasPrefix(line, self) && strings.Contains(line, "slave") {
+					return true
+				}
+			}
+			return false
+		})
+	}
+	return s
+}
+
 // awaitCluster waits until the server says that the whole cluster is up.
 func (s *Server) awaitCluster(masters int) {
 	s.t.Helper()

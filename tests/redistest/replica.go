@@ -32,9 +32,20 @@ func (s *Server) Promote() {
 // something last: a key that is gone at once.
 func (s *Server) Replicated() {
 	s.t.Helper()
+	s.ReplicatedBeside("")
+}
+
+// ReplicatedBeside is Replicated for a server of a cluster that has the hash slot of a
+// tag.
+func (s *Server) ReplicatedBeside(tag string) {
+	s.t.Helper()
+	key := "redistest:replicated"
+	if tag != "" {
+		key = "{" + tag + "}:" + key
+	}
 	conn := s.Client().Conn()
 	defer func() { _ = conn.Close() }()
-	if err := conn.Set(s.t.Context(), "redistest:replicated", "", time.Millisecond).Err(); err != nil {
+	if err := conn.Set(s.t.Context(), key, "", time.Millisecond).Err(); err != nil {
 		s.t.Fatal(err)
 	}
 	n, err := conn.Wait(s.t.Context(), 1, startTimeout).Result()
