@@ -112,6 +112,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		}
 		return err
 	}
+	e.tellEviction()
 	run, stop := context.WithCancel(ctx)
 	defer stop()
 	var all, subs clock.Group

@@ -10,6 +10,11 @@ type Server struct {
 	// Clustered: it is one of a cluster, where keys of different slots (see Slot)
 	// may be on different servers, which no atomic step can write together.
 	Clustered bool
+	// Eviction is what the server does when it is full, as its maxmemory-policy
+	// says: "noeviction", "allkeys-lru", … ; empty where it does not tell.
+	// MaxMemory is when that is, in bytes; 0 is never.
+	Eviction  string
+	MaxMemory int64
 }
 
 // Features are what a server can do. They are asked of the server, not read

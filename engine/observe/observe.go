@@ -128,6 +128,7 @@ const (
 	EventGroupRestored  EventName = "group.restored"
 	EventServerLost     EventName = "redis.lost"
 	EventServerBack     EventName = "redis.back"
+	EventEviction       EventName = "redis.evicts"
 	EventReading        EventName = "subscription.reading"
 	EventFailed         EventName = "subscription.failed"
 	EventTakenOver      EventName = "entry.taken_over"

@@ -72,7 +72,7 @@ var streamBlock = &Block{
 			},
 			{
 				Name: "max_age", Kind: Duration, Min: "1s", DefaultDoc: "without bound", Synonyms: []string{"ttl", "age", "expire", "expires", "minid", "retention_period", "period"}, Example: `"14d"`,
-				Doc: "Entries older than this, by their ids, are trimmed.", Since: since,
+				Doc: "Entries older than this, by their ids and the server's clock, are trimmed.", Since: since,
 			},
 			{
 				Name: "protect", Kind: String, Allowed: []string{"unacknowledged"}, DefaultDoc: "nothing", Synonyms: []string{"keep", "preserve", "acked"}, Example: `"unacknowledged"`,

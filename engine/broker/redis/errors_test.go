@@ -156,7 +156,7 @@ func TestProbe(t *testing.T) {
 		since84 := s.Version >= "8.4"
 		want := broker.Server{Software: "redis", Version: server.Version, Features: broker.Features{
 			ClaimingRead: since84, AutoClaim: true, DeletedIDs: true, TrimAcknowledged: since84, Lag: true, IdempotentAdd: s.Version >= "8.6",
-		}}
+		}, Eviction: "noeviction"}
 		if server != want || !strings.HasPrefix(server.Version, s.Version) {
 			t.Errorf("%+v", server)
 		}

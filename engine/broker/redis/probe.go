@@ -52,14 +52,17 @@ var documented = []struct {
 // documentedSince is the first version that documents itself and has both.
 const documentedSince = "7.0.0"
 
-// Probe implements broker.Broker. Name and version come from INFO, or from
-// HELLO where the login may not run INFO. Features are tried on a key that
+// Probe implements broker.Broker. Name, version and what is evicted come from INFO,
+// or name and version from HELLO where the login may not run INFO. Features are tried on a key that
 // does not exist; where a trial is not allowed, the version decides, but only
 // for Redis itself, because forks count differently.
 func (b *Broker) Probe(ctx context.Context) (broker.Server, error) {
 	op := operation{name: "probe"}
 	s, err := b.identify(ctx)
 	if err != nil {
+		return s, b.fail(op, err)
+	}
+	if err := b.memory(ctx, &s); err != nil {
 		return s, b.fail(op, err)
 	}
 	var p batch
@@ -144,6 +147,21 @@ func (b *Broker) identify(ctx context.Context) (broker.Server, error) {
 		}
 	}
 	return s, nil
+}
+
+// memory asks what the server does when it is full. Where the login may not ask, or
+// the server does not tell, that stays unknown.
+func (b *Broker) memory(ctx context.Context, s *broker.Server) error {
+	info, err := b.settle.Info(ctx, "memory").Result()
+	if err != nil {
+		if kind := kindOf(clean(err.Error())); serverSaid(err) && kind != broker.ErrUnavailable { //nolint:errorlint // kinds are not wrapped
+			return nil
+		}
+		return err
+	}
+	settings := settingsOf(info)
+	s.Eviction, s.MaxMemory = settings.Eviction, settings.MaxMemory
+	return nil
 }
 
 // softwareOf reads INFO. A fork shows a version of Redis too, for clients that

@@ -3,9 +3,9 @@ package plan
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
+	"pipeline/engine"
 	"pipeline/engine/broker"
 	"pipeline/engine/broker/redis"
 	"pipeline/engine/spec"
@@ -120,13 +120,7 @@ func (k *collector) settings() {
 	if s.Cluster && !k.pipeline.Broker.Cluster {
 		k.add(Undeclared(), true)
 	}
-	if what, ok := strings.CutPrefix(s.Eviction, "allkeys-"); ok {
-		k.evicts("maxmemory-policy is allkeys-"+what+": a full server removes streams with all their groups", s.MaxMemory)
-	} else if strings.HasPrefix(s.Eviction, "volatile-") {
-		what := "the leases of consumer names"
-		if slices.ContainsFunc(k.pipeline.Groups, deduplicates) {
-			what += " and the keys of settled entries, whose copies then run"
-		}
+	if what := engine.Evicts(k.pipeline, s.Eviction); what != "" {
 		k.evicts("maxmemory-policy is "+s.Eviction+": a full server removes "+what, s.MaxMemory)
 	}
 	if !s.AppendOnly && s.SnapshotsKnown && s.Snapshots == "" {
