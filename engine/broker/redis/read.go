@@ -74,22 +74,37 @@ func claimUnsupported(err error) error {
 func (b *Broker) blocking(ctx context.Context, block time.Duration, list []any) (string, error) {
 	answer, cancel := context.WithTimeout(context.WithoutCancel(ctx), block+grace)
 	defer cancel()
-	cmd := redis.NewRawCmd(answer, list...)
-	if b.clustered || block <= 0 {
+	if b.clustered {
+		// A redirected command would have its reply behind the redirection.
+		cmd := redis.NewRawCmd(answer, list...)
 		err := b.readers.Process(answer, b.once(cmd))
 		return immutable(cmd.Val()), err
 	}
+	said := reply{room: int(b.room.Load())}
+	if err := b.await(ctx, answer, block, redis.NewRawWriteToCmd(answer, &said, list...)); err != nil {
+		return "", err
+	}
+	b.room.Store(int64(said.text.Len()))
+	return said.text.String(), nil
+}
+
+// await runs a read that a single server answers. It may last as long as answer;
+// the wait for entries ends with ctx.
+func (b *Broker) await(ctx, answer context.Context, block time.Duration, cmd redis.Cmder) error {
+	if block <= 0 {
+		return b.readers.Process(answer, cmd)
+	}
 	r, err := b.reader(ctx)
 	if err != nil {
-		return "", err
+		return err
 	}
 	stop := b.wakeOn(ctx, r)
 	err = r.conn.Process(answer, cmd)
 	stop()
 	if err != nil {
 		_ = r.conn.Close()
-		return "", err
+		return err
 	}
 	b.pinned.put(r)
-	return immutable(cmd.Val()), nil
+	return nil
 }
