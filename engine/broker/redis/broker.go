@@ -65,7 +65,7 @@ func Open(o Options) (*Broker, error) {
 	if o.Clock == nil {
 		o.Clock = clock.Real()
 	}
-	b := &Broker{clock: o.Clock, timeout: o.Timeout, sockets: &sockets{}, clustered: o.Cluster}
+	b := &Broker{clock: o.Clock, timeout: o.Timeout, sockets: &sockets{clock: o.Clock}, clustered: o.Cluster}
 	if o.Sentinel != nil {
 		b.master = o.Sentinel.Master
 	}

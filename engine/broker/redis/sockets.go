@@ -11,20 +11,24 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"pipeline/engine/clock"
 )
 
 // sockets are the open connections, so that all can be dropped at once: after
 // a READONLY answer they lead to a server that is no longer the master.
 type sockets struct {
-	mu   sync.Mutex
-	open map[*socket]struct{}
+	clock clock.Clock
+	mu    sync.Mutex
+	open  map[*socket]struct{}
 }
 
 // socket is a connection that leaves the set when it is closed.
 type socket struct {
 	net.Conn
-	set     *sockets
-	dropped atomic.Bool
+	set      *sockets
+	dropped  atomic.Bool
+	patience patience
 }
 
 // errUnsent: the connection had been dropped when a command was to be sent on it,
@@ -37,6 +41,27 @@ func (c *socket) SetWriteDeadline(t time.Time) error {
 		return errUnsent
 	}
 	return c.Conn.SetWriteDeadline(t)
+}
+
+// SetDeadline implements net.Conn.
+func (c *socket) SetDeadline(t time.Time) error {
+	c.patience.set(t)
+	return c.Conn.SetDeadline(t)
+}
+
+// SetReadDeadline implements net.Conn.
+func (c *socket) SetReadDeadline(t time.Time) error {
+	c.patience.set(t)
+	return c.Conn.SetReadDeadline(t)
+}
+
+// Read implements net.Conn.
+func (c *socket) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if later, ok := c.patience.came(n); ok && err == nil {
+		err = c.Conn.SetReadDeadline(later)
+	}
+	return n, err
 }
 
 type dialer = func(ctx context.Context, network, addr string) (net.Conn, error)
@@ -55,7 +80,7 @@ func (s *sockets) dialer(next dialer) dialer {
 			// Joined, because the library takes off one layer of what it wraps.
 			return unreached{err: errors.Join(err)}, nil
 		}
-		c := &socket{Conn: conn, set: s}
+		c := &socket{Conn: conn, set: s, patience: patience{clock: s.clock}}
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.open == nil {
