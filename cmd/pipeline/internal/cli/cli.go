@@ -94,7 +94,8 @@ func (a *app) root() *cobra.Command {
 	flags.StringArrayVar(&a.varFiles, "var-file", nil, "read variables from a `FILE` (.hcl, or .json); later ones win")
 	root.AddCommand(a.validateCommand(), a.runCommand(), a.devCommand(), a.dryRunCommand(), a.publishCommand(),
 		a.pendingCommand(), a.dlqCommand(), a.planCommand(), a.applyCommand(), a.explainCommand(), a.versionCommand())
-	root.AddCommand(a.schemaCommand(), a.completionCommand(), a.manCommand(), a.fmtCommand(), a.newCommand(), a.testCommand())
+	root.AddCommand(a.schemaCommand(), a.completionCommand(), a.manCommand(), a.fmtCommand(), a.newCommand(), a.testCommand(),
+		a.benchCommand(), a.benchJobCommand())
 	root.CompletionOptions.DisableDefaultCmd = true // ours says when a shell is not known
 	root.SetHelpCommand(helpCommand())
 	root.InitDefaultHelpCmd()

@@ -158,6 +158,26 @@ var codeDocs = map[diag.Code]codeDoc{
 		nil, "A signal stopped the tests before all were run; the exit code is 128 and the signal's number. What was run is told.",
 		"Run them again.",
 	},
+	"bench_interrupted": {
+		nil, "A signal stopped bench before all was measured; the exit code is 128 and the signal's number. What it had written on the server is removed.",
+		"Run it again; --scenario, --rounds and --entries make it shorter.",
+	},
+	"bench_worse": {
+		[]int{exitDifference}, "With --compare: figures are worse than those of the earlier run by more than --tolerance.",
+		"The message names each with both values. Measure again on an idle machine before you believe it; a tolerance below the spread of the ratios finds chance.",
+	},
+	"bench_incomparable": {
+		[]int{exitUsage}, "With --compare: the earlier run and this one have measured nothing in common.",
+		"Run the scenarios that the file has.",
+	},
+	"machine_busy": {
+		nil, "bench measures on a machine that has other work: the load average of the last minute is above 0.5.",
+		"Wait until the machine is idle, or take the figures for no more than a sign that it works.",
+	},
+	"server_shared": {
+		nil, "Others are connected to the server that bench measures on; what they ask for counts as the cost of entries.",
+		"Measure on a server of its own.",
+	},
 	codeLetterNotFound: {
 		[]int{exitFailed}, "No dead letter of the pipeline has the id, and none is of an entry with it.",
 		"`pipeline dlq list` shows the letters there are; somebody may have replayed or dropped it.",

@@ -66,3 +66,6 @@ func (a *app) secondSignal(first os.Signal, caught <-chan os.Signal, done <-chan
 		}
 	}
 }
+
+// ignoreSignals leaves SIGINT and SIGTERM to another process.
+func ignoreSignals() { signal.Ignore(os.Interrupt, syscall.SIGTERM) }

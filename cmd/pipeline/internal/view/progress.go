@@ -37,6 +37,14 @@ func (v *View) Progress(p Progress) {
 	if seconds := p.Elapsed.Seconds(); seconds > 0 {
 		text += ", " + number(int64(float64(p.Entries)/seconds)) + " a second"
 	}
+	v.showProgress(text)
+}
+
+// showProgress shows a text in place of the progress before.
+func (v *View) showProgress(text string) {
+	if !v.o.ErrTerminal || v.o.JSON {
+		return
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.clearProgress()
