@@ -40,6 +40,10 @@ type Config struct {
 	// tests that have it go wrong in ways of their own. The harness asks once for
 	// a worker "none" that never runs.
 	Wrap func(worker string, server broker.Broker) broker.Broker
+	// Monotonic gives the times of workers a monotonic reading beside that of the
+	// wall clock, as those of processes have one. What they reckon then goes by it,
+	// whatever Worker.Jump does to the wall clock. Without it there is one reading.
+	Monotonic bool
 	// Patience is how long, in real time, the pipeline may take to come to rest
 	// while the clock stands still; default 30s.
 	Patience time.Duration

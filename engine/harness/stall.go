@@ -47,9 +47,9 @@ type Pause struct {
 func (w *Worker) Pauses() []Pause { return slices.Clone(w.stalls) }
 
 // Jump sets the wall clock of the worker's machine forward by d, or back where d
-// is negative. Its timers run on as they are; what it reckons with times, it
-// reckons with times of both sides of the jump, unlike a process whose clock is
-// monotonic.
+// is negative. Its timers run on as they are. What it reckons with times of both
+// sides of the jump is wrong by d, unless Config.Monotonic is set: then it is right,
+// as in a process whose clock is set, but for what it reads off the wall clock alone.
 func (w *Worker) Jump(d time.Duration) { w.skew += d }
 
 func (w *Worker) freeze(d time.Duration) {

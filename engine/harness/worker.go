@@ -188,7 +188,13 @@ type ticking struct {
 }
 
 // Now implements clock.Clock: what the worker's wall clock shows.
-func (t ticking) Now() time.Time { return t.Virtual.Now().Add(t.worker.skew) }
+func (t ticking) Now() time.Time {
+	now := t.Virtual.Now()
+	if t.worker.harness.cfg.Monotonic {
+		return reading(now.Add(t.worker.skew), now.Sub(DefaultStart))
+	}
+	return now.Add(t.worker.skew)
+}
 
 // AfterFunc implements clock.Clock.
 func (t ticking) AfterFunc(d time.Duration, f func()) clock.Timer {

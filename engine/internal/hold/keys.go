@@ -47,6 +47,8 @@ type Keys struct {
 	room   chan struct{}
 	sooner func()
 	turned func(full bool, held int)
+	// began is from where the times of entries are counted.
+	began time.Time
 }
 
 // NewKeys returns a set without closed keys that is full at limit entries;
@@ -170,7 +172,7 @@ func (k *Keys) settled(f *Fate, now time.Time) {
 	case f.Verb == batch.Stop, f.Verb == batch.Leave:
 		e.state = unsettled // it keeps its key closed until the subscription has ended
 	case f.Verb == batch.Wait:
-		e.state, e.due = waiting, now.Add(f.After).UnixNano()
+		e.state, e.due = waiting, k.since(now.Add(f.After))
 		k.trail(q, at)
 	case f.Verb == batch.Behind:
 		e.state = waiting
@@ -190,7 +192,7 @@ func (k *Keys) Keep(key string, id broker.ID, due time.Time) {
 			k.insert(q, at, entry{id: id})
 		}
 		e := &q.entries[at]
-		e.state, e.due, e.retried, e.counted = waiting, due.UnixNano(), true, true
+		e.state, e.due, e.retried, e.counted = waiting, k.since(due), true, true
 		q.burst = 1
 		k.place(q)
 	})
@@ -204,7 +206,21 @@ func (k *Keys) Next() (due time.Time, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	at, ok := k.wake.first()
-	return time.Unix(0, at), ok
+	return k.began.Add(time.Duration(at)), ok
+}
+
+// longPast is before all times that entries wait for, so that 0 is.
+const longPast = 10 * 365 * 24 * time.Hour
+
+// since is a time as entries have it: counted from long before the first that was
+// asked for. What is added to and subtracted from the clock's times goes by its
+// monotonic reading, so that an entry waits neither longer nor shorter when the
+// machine's clock is set.
+func (k *Keys) since(t time.Time) int64 {
+	if k.began.IsZero() {
+		k.began = t.Add(-longPast)
+	}
+	return int64(t.Sub(k.began))
 }
 
 // Take lets up to n entries go that may run at now, sorted by id. They are to be
@@ -212,9 +228,10 @@ func (k *Keys) Next() (due time.Time, ok bool) {
 func (k *Keys) Take(now time.Time, n int) []broker.ID {
 	var ids []broker.ID
 	k.mu.Lock()
-	for len(k.wake) > 0 && k.wake[0].due() <= now.UnixNano() && len(ids) < n {
+	at := k.since(now)
+	for len(k.wake) > 0 && k.wake[0].due() <= at && len(ids) < n {
 		q := k.wake[0]
-		ids = q.release(ids, n-len(ids), now.UnixNano())
+		ids = q.release(ids, n-len(ids), at)
 		k.trail(q, 0)
 		k.place(q)
 	}
@@ -230,7 +247,7 @@ func (k *Keys) Back(ids []broker.ID, due time.Time) {
 		for _, id := range ids {
 			if q := k.ids[id]; q != nil {
 				at, _ := q.find(id)
-				q.entries[at].state, q.entries[at].due = waiting, due.UnixNano()
+				q.entries[at].state, q.entries[at].due = waiting, k.since(due)
 				k.place(q)
 			}
 		}

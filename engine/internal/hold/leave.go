@@ -43,7 +43,7 @@ func (k *Keys) leave(q *queue, left []Left) []Left {
 		}
 		l := Left{ID: e.id, Counted: e.counted}
 		if e.due != 0 {
-			l.Due = time.Unix(0, e.due)
+			l.Due = k.began.Add(time.Duration(e.due))
 		}
 		left = append(left, l)
 		k.remove(q, at)

@@ -24,7 +24,7 @@ const (
 // entry is one entry of a closed key.
 type entry struct {
 	id broker.ID
-	// due is when it may run, in nanoseconds of the clock; 0 for at once.
+	// due is when it may run, in nanoseconds since Keys.began; 0 for at once.
 	due   int64
 	state state
 	// retried: it ran already and has to be settled before others run. Others
