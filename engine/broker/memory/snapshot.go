@@ -96,6 +96,9 @@ func (x *beside) copy() *beside {
 	for base, leases := range c.leases {
 		c.leases[base] = slices.Clone(leases)
 	}
+	for set, m := range x.marks {
+		*c.marksOf(set) = markSet{begun: m.begun, latest: m.latest, maps: [2]map[string]broker.Mark{maps.Clone(m.maps[0]), maps.Clone(m.maps[1])}}
+	}
 	return c
 }
 

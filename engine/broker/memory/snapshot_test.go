@@ -61,6 +61,43 @@ func TestRestoreTakesEverythingBack(t *testing.T) {
 	}
 }
 
+// What was published before the snapshot comes back with it, and so does the mark
+// that keeps it from being published again; one that was set afterwards is lost.
+func TestRestoreTakesMarksBack(t *testing.T) {
+	b := memory.New(clock.NewVirtual(time.UnixMilli(1000)), memory.Options{})
+	ctx := t.Context()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	me := broker.Owner{Stream: "in", Group: "g", Consumer: "c"}
+	marks := broker.Marks{Set: "orders", Window: time.Minute}
+	_, err := b.CreateGroup(ctx, "in", "g", "0")
+	must(err)
+	ids, err := b.Add(ctx, []broker.Add{{Stream: "in", Fields: field("a", "1")}, {Stream: "in", Fields: field("a", "2")}})
+	must(err)
+	_, err = b.Read(ctx, broker.ReadRequest{Owner: me, Count: 2})
+	must(err)
+	settle := func(n int, key string) {
+		t.Helper()
+		_, err := b.Settle(ctx, &broker.Settlement{Owner: me, Marks: marks, Steps: []broker.Step{{ID: ids[n], Mark: key}}})
+		must(err)
+	}
+	settle(0, "before")
+	then := b.Snapshot()
+	for range 2 {
+		settle(1, "after")
+		b.Restore(then)
+		found, err := b.Marked(ctx, broker.MarkedRequest{Stream: "in", Group: "g", Marks: marks, Keys: []string{"before", "after"}})
+		must(err)
+		if found[0].By != ids[0] || found[1].Found() {
+			t.Errorf("marked %+v", found)
+		}
+	}
+}
+
 func TestRestoreEndsBlockedReads(t *testing.T) {
 	b := memory.New(clock.NewVirtual(time.UnixMilli(1000)), memory.Options{})
 	if _, err := b.CreateGroup(t.Context(), "in", "g", "0"); err != nil {
