@@ -2,13 +2,15 @@ package lane
 
 import (
 	"context"
+	"slices"
 
 	"pipeline/engine/internal/batch"
 )
 
 // Drain hands on what has not started, to be released, however long the item
 // runs that is before it. What has that one's key waits until it is settled, so
-// that no other process runs it sooner. Call it once draining is true; what is
+// that no other process runs it sooner; for the same reason what has finished is
+// handed on first. Call it once draining is true; what is
 // sent afterwards waits for its turn, unless Drain is called again.
 func (l *Lane) Drain(ctx context.Context) {
 	for _, free := range l.free() {
@@ -25,6 +27,10 @@ func (l *Lane) free() []batch.Share {
 	defer l.pending.Unlock()
 	var free []batch.Share
 	key := ""
+	if l.from < l.done {
+		free = add(free, batch.Share{Batch: l.share.Batch, Index: slices.Clone(l.share.Index[l.from:l.done])})
+		l.from = l.done
+	}
 	if l.share.Len() > 0 {
 		key = l.share.At(l.at).Key
 		behind := batch.Share{Batch: l.share.Batch, Index: l.share.Index[l.at+1:]}

@@ -163,6 +163,36 @@ func TestADrainReleasesWhatWasNotStarted(t *testing.T) {
 	}
 }
 
+// What has finished is on its way to the settler before anything is handed back:
+// a later entry of its key must not run elsewhere sooner.
+func TestADrainHandsOnWhatHasFinishedBeforeItReleases(t *testing.T) {
+	b := newBench(3)
+	for i, key := range []string{"a", "b", "a"} {
+		b.batch.Items[i].Key = key
+	}
+	b.runner.body = func(_ context.Context, it *batch.Item) bool {
+		if it.Delivery.ID == id(2) {
+			b.draining.Store(true)
+			b.lane.Drain(context.Background())
+			for _, want := range []broker.ID{id(1), id(3)} {
+				select {
+				case s := <-b.out:
+					if s.Len() != 1 || s.At(0).Delivery.ID != want {
+						t.Errorf("handed on %d items, the first is %v, want %v", s.Len(), s.At(0).Delivery.ID, want)
+					}
+				default:
+					t.Errorf("%v was not handed on while 2-0 runs", want)
+				}
+			}
+		}
+		return true
+	}
+	b.run(t.Context())
+	if want := []batch.Verb{batch.Ack, batch.Ack, batch.Release}; !slices.Equal(b.verbs(), want) {
+		t.Errorf("got %v, want %v", b.verbs(), want)
+	}
+}
+
 func TestALostLeaseCallsOffTheRunningEntryAndNoOther(t *testing.T) {
 	b := newBench(3)
 	first := true
