@@ -238,6 +238,34 @@ func TestADuplicateWhoseAnswerWasLostStaysAcknowledged(t *testing.T) {
 	b.want(1, "reply", "duplicate")
 }
 
+// Two with one key in one settlement whose answer is lost: sent again, neither is
+// pending any more, and only one of them has marked the key. The other one is a
+// duplicate all the same, and counts as one, whatever it said.
+func TestOfTwoWhoseAnswerWasLostOneIsADuplicate(t *testing.T) {
+	for _, say := range []string{"ack", "reply", "drop"} {
+		t.Run(say, func(t *testing.T) {
+			b, ran := deduplicating(t, func(s *spec.Subscription) { s.Workers.Count = 1 })
+			b.arm(harness.Fault{Kind: harness.LostReply, Subscription: "s", At: harness.AtSettle})
+			ids := b.publish("in", body(7, say), body(7, say))
+			b.advance(5 * time.Second)
+			published := 0
+			if say == "reply" {
+				published = 1
+			}
+			b.want(published, say, "duplicate")
+			if *ran != 2 {
+				t.Fatalf("ran %d times, want both before either was settled", *ran)
+			}
+			if c := b.Calls("s")[1]; len(c.Replies) > 0 || c.Reason != "of "+ids[0].String() {
+				t.Errorf("%+v", c)
+			}
+			if got := b.Workers()[0].Snapshot().Subscriptions[0].Settled; got[observe.Result(say)] != 1 || got[observe.ResultDuplicate] != 1 {
+				t.Errorf("counted %v", got)
+			}
+		})
+	}
+}
+
 // A lost group is read again from its floor. What was settled is known by its
 // marks, and not done again.
 func TestALostGroupIsReadAgainWithoutDoingAgain(t *testing.T) {

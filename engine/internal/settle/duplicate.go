@@ -1,6 +1,8 @@
 package settle
 
 import (
+	"context"
+
 	"pipeline/engine/broker"
 	"pipeline/engine/internal/batch"
 	"pipeline/engine/internal/tally"
@@ -24,6 +26,30 @@ func (s *Settler) duplicate(it *batch.Item, m *broker.Mark) {
 		return
 	}
 	it.Duplicate(*m)
+}
+
+// recognize asks about the entries that an earlier attempt has settled without
+// marking their keys: these were duplicates. Where that is not known any more, for
+// want of an answer or because the window has passed, their own word counts.
+func (s *Settler) recognize(ctx context.Context) {
+	w := &s.work
+	if len(w.unmarked) == 0 {
+		return
+	}
+	request := broker.MarkedRequest{Stream: s.Owner.Stream, Group: s.Owner.Group, Marks: s.Marks}
+	for _, it := range w.unmarked {
+		request.Keys = append(request.Keys, it.Mark)
+	}
+	call, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	marks, err := s.Broker.Marked(call, request)
+	for i, it := range w.unmarked {
+		if err == nil && marks[i].Found() && marks[i].By != it.Delivery.ID {
+			it.Duplicate(marks[i])
+		} else {
+			s.Tally.Count(tally.Published, len(it.Action.Publish))
+		}
+	}
 }
 
 // tellDuplicates tells of the duplicates of a settlement, in one event.

@@ -74,8 +74,10 @@ type Settler struct {
 	// queue is what is settled next, refused what waits to be tried again.
 	queue   []batch.Share
 	refused []batch.Share
-	left    int
-	work    work
+	// behind is to be handed back once what is before it under its key is settled.
+	behind []batch.Share
+	left   int
+	work   work
 	// withheld waits for room where it is to be published.
 	withheld withheld
 	// told are the causes for which outcomes are refused, as they were told.
@@ -137,6 +139,7 @@ func (s *Settler) Run(ctx context.Context) {
 		s.regain(room)
 		s.settle(ctx, s.withhold(ctx, s.gather()))
 		s.rest(room)
+		s.letGo()
 		switch {
 		case len(s.refused) > 0 && !again.armed:
 			// What is settled meanwhile must not put this off.
@@ -149,7 +152,7 @@ func (s *Settler) Run(ctx context.Context) {
 
 // unfinished reports whether something that was handed over is not written.
 func (s *Settler) unfinished() bool {
-	return len(s.queue) > 0 || len(s.refused) > 0 || len(s.withheld.shares) > 0
+	return len(s.queue) > 0 || len(s.refused) > 0 || len(s.withheld.shares) > 0 || len(s.behind) > 0
 }
 
 // settle writes the shares and forgets what is written.
@@ -169,10 +172,10 @@ func (s *Settler) settle(ctx context.Context, shares []batch.Share) {
 		s.giveUp(ctx, shares, err)
 		return
 	}
-	s.release(ctx)
 	s.publishUnfenced(ctx)
 	s.judge(ctx, res)
 	s.buryTrimmed(ctx, res)
+	s.release(ctx)
 	s.tellDuplicates()
 	s.tellRefused()
 	s.stop()
@@ -253,27 +256,6 @@ func (s *Settler) giveUp(ctx context.Context, shares []batch.Share, err error) {
 	}
 }
 
-// release hands back what was never started. If the answer is lost the entries
-// stay pending and come back when they have been idle.
-func (s *Settler) release(ctx context.Context) {
-	count := len(s.work.releases)
-	if count == 0 {
-		return
-	}
-	err := s.handBack(ctx)
-	s.Event(observe.Event{
-		Name: observe.EventHandedBack, Level: sandbox.Info, Count: count, Err: err,
-		Message: "handed back what was not started",
-	})
-}
-
-func (s *Settler) handBack(ctx context.Context) error {
-	s.afterRenewal(ctx)
-	call, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	return s.Broker.Release(call, s.Owner, s.work.releases)
-}
-
 // judge reads the results: what was refused is kept for later.
 func (s *Settler) judge(ctx context.Context, res broker.SettleResult) {
 	w := &s.work
@@ -287,11 +269,16 @@ func (s *Settler) judge(ctx context.Context, res broker.SettleResult) {
 		case broker.Duplicate:
 			s.duplicate(it, r.Mark)
 		case broker.NotOwned:
-			if !s.written(it, r.Mark) && !s.ours(ctx, it) {
+			switch {
+			case s.written(it, r.Mark):
+				s.Tally.Count(tally.Published, len(it.Action.Publish))
+			case !s.ours(ctx, it):
 				s.stale(it)
-				break
+			case it.Action.Mark:
+				w.unmarked = append(w.unmarked, it)
+			default:
+				s.Tally.Count(tally.Published, len(it.Action.Publish))
 			}
-			s.Tally.Count(tally.Published, len(it.Action.Publish))
 		case broker.Torn:
 			s.Event(observe.Event{
 				Name: observe.EventReplyTorn, Level: sandbox.Error, Count: 1, Err: r.Err,
@@ -301,6 +288,7 @@ func (s *Settler) judge(ctx context.Context, res broker.SettleResult) {
 			s.refuse(it, r.Err)
 		}
 	}
+	s.recognize(ctx)
 	now := s.Clock.Now()
 	for i, it := range w.waitItems {
 		wait := &w.settlement.Waits[i]
@@ -376,19 +364,26 @@ func (s *Settler) leave(n int) {
 	s.Tally.Count(tally.Left, n)
 }
 
-// keep moves the refused items of a share to a share of their own and returns
-// the rest.
+// keep moves the refused items of a share to a share of their own, those that are
+// not handed back yet to another, and returns the rest.
 func (s *Settler) keep(share batch.Share) batch.Share {
-	var kept, gone []int32
+	var refused, behind, gone []int32
 	for i, index := range share.Index {
-		if s.work.kept[share.At(i)] {
-			kept = append(kept, index)
-		} else {
+		switch it := share.At(i); {
+		case !s.work.kept[it]:
 			gone = append(gone, index)
+		case it.Action.Verb == batch.Release:
+			it.SetState(batch.Queued) // so it is renewed until it is let go
+			behind = append(behind, index)
+		default:
+			refused = append(refused, index)
 		}
 	}
-	if len(kept) > 0 {
-		s.refused = append(s.refused, batch.Share{Batch: share.Batch, Index: kept})
+	if len(refused) > 0 {
+		s.refused = append(s.refused, batch.Share{Batch: share.Batch, Index: refused})
+	}
+	if len(behind) > 0 {
+		s.behind = append(s.behind, batch.Share{Batch: share.Batch, Index: behind})
 	}
 	return batch.Share{Batch: share.Batch, Index: gone}
 }

@@ -19,7 +19,7 @@ type work struct {
 	stepItems  []*batch.Item
 	waitItems  []*batch.Item
 	replaced   []*batch.Item
-	releases   []broker.ID
+	releases   []*batch.Item
 	unfenced   []*batch.Item
 	stops      []*batch.Item
 	kept       map[*batch.Item]bool
@@ -29,6 +29,9 @@ type work struct {
 	// resent: an answer was lost, so that some of it may have been written before.
 	resent bool
 	found  found
+	// unmarked are entries that an earlier attempt has settled and whose keys they
+	// have not marked themselves.
+	unmarked []*batch.Item
 	// sent is when it was first sent; bury is Settler.Bury.
 	sent time.Time
 	bury func(*batch.Item)
@@ -96,7 +99,7 @@ func (w *work) reset(owner broker.Owner) {
 	w.ackItems, w.replaced = w.ackItems[:0], w.replaced[:0]
 	w.releases, w.unfenced, w.stops = w.releases[:0], w.unfenced[:0], w.stops[:0]
 	w.refusal = nil
-	w.resent, w.duplicates, w.found = false, 0, found{}
+	w.resent, w.duplicates, w.found, w.unmarked = false, 0, found{}, w.unmarked[:0]
 }
 
 // add puts an item where its action says. A lost lease takes the right to
@@ -136,7 +139,7 @@ func (w *work) add(it *batch.Item, of *batch.Batch, fence bool) {
 		s.Waits = append(s.Waits, wait)
 		return
 	case batch.Release:
-		w.releases = append(w.releases, it.Delivery.ID)
+		w.releases = append(w.releases, it)
 		return
 	case batch.Stop:
 		w.stops = append(w.stops, it)
