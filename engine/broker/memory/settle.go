@@ -140,6 +140,9 @@ func (b *Broker) step(g *group, owner string, step *broker.Step, m *marker, now 
 			return broker.StepResult{Status: broker.Refused, Err: publishing(&step.Publish[i], err)}
 		}
 	}
+	if err := b.room(); err != nil && m != nil && step.Mark != "" { // what is to be published is refused by itself
+		return broker.StepResult{Status: broker.Refused, Err: err}
+	}
 	result := broker.StepResult{Status: broker.Done}
 	for i := range step.Publish {
 		if _, err := b.add(&step.Publish[i], now); err != nil {
