@@ -203,7 +203,9 @@ func (n *session) run(ctx context.Context) {
 		n.settler.GiveUp()
 	}, stopSettling)()
 	input.Wait(work)
-	n.handBackKeys(work, false)
+	if !n.settler.Unwritten() { // else nothing of a key may go before what is before it is written
+		n.handBackKeys(work, false)
+	}
 	for _, l := range n.lanes {
 		l.Close()
 	}

@@ -6,6 +6,7 @@ import (
 
 	"pipeline/engine/broker"
 	"pipeline/engine/internal/batch"
+	"pipeline/engine/observe"
 )
 
 // TestWhatIsBehindAnUnwrittenOutcomeIsHandedBackAfterIt: while the server refuses
@@ -36,6 +37,30 @@ func TestWhatIsBehindAnUnwrittenOutcomeIsHandedBackAfterIt(t *testing.T) {
 	expect(t, "observed", b.results(), []string{"1-0 ack"})
 	if b.held.Count() != 0 || b.settler.Left() != 0 || len(b.fatal) > 0 {
 		t.Errorf("%d held, %d left, %v", b.held.Count(), b.settler.Left(), b.fatal)
+	}
+}
+
+// TestAStaleLetterIsNoLetter: what was not written is counted as neither a dead
+// letter nor a reply, whoever has the entry by then.
+func TestAStaleLetterIsNoLetter(t *testing.T) {
+	for name, answer := range map[string]func(s *broker.Settlement) (broker.SettleResult, error){
+		"taken over": func(*broker.Settlement) (broker.SettleResult, error) {
+			return broker.SettleResult{Steps: []broker.StepResult{{Status: broker.NotOwned}}}, nil
+		},
+		"the group is lost": func(*broker.Settlement) (broker.SettleResult, error) {
+			return broker.SettleResult{}, &broker.Error{Op: "settle", Kind: broker.ErrNoGroup}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, batch.Step)
+			o := &b.item(1).Outcome
+			o.Result, o.Dead, o.Replies = observe.ResultFailed, true, []observe.Reply{{Stream: "out"}}
+			b.server.answer = func(_ int, s *broker.Settlement) (broker.SettleResult, error) { return answer(s) }
+			b.run()
+			if len(b.settled) != 1 || b.settled[0].Result != observe.ResultStale || b.settled[0].Dead || len(b.settled[0].Replies) > 0 {
+				t.Errorf("observed %+v", b.settled)
+			}
+		})
 	}
 }
 

@@ -76,8 +76,10 @@ type Settler struct {
 	refused []batch.Share
 	// behind is to be handed back once what is before it under its key is settled.
 	behind []batch.Share
-	left   int
-	work   work
+	// owes: something is refused, or waits for room.
+	owes atomic.Bool
+	left int
+	work work
 	// withheld waits for room where it is to be published.
 	withheld withheld
 	// told are the causes for which outcomes are refused, as they were told.
@@ -103,6 +105,10 @@ func (s *Settler) Close() {
 // Left is how many entries were given up and stay pending. Those that are still
 // held when Run returns come on top. Valid after Run.
 func (s *Settler) Left() int { return s.left }
+
+// Unwritten reports whether something is held that the server refuses, or that
+// waits for room. Safe for concurrent use.
+func (s *Settler) Unwritten() bool { return s.owes.Load() }
 
 // Run settles until Close and everything is written, or ctx is done: it
 // should outlive the run's own context by as much as settling may take. What
@@ -140,6 +146,7 @@ func (s *Settler) Run(ctx context.Context) {
 		s.settle(ctx, s.withhold(ctx, s.gather()))
 		s.rest(room)
 		s.letGo()
+		s.owes.Store(len(s.refused) > 0 || len(s.withheld.shares) > 0)
 		switch {
 		case len(s.refused) > 0 && !again.armed:
 			// What is settled meanwhile must not put this off.
@@ -242,7 +249,7 @@ func (s *Settler) giveUp(ctx context.Context, shares []batch.Share, err error) {
 	if errors.Is(err, broker.ErrNoGroup) {
 		s.Server.GroupLost()
 		for _, it := range s.work.items {
-			it.Outcome.Result = observe.ResultStale
+			void(it)
 		}
 		s.report(shares)
 		return
@@ -302,10 +309,16 @@ func (s *Settler) judge(ctx context.Context, res broker.SettleResult) {
 	}
 }
 
+// void makes an outcome one of which nothing was written: neither a reply nor a
+// dead letter.
+func void(it *batch.Item) {
+	it.Outcome.Result, it.Outcome.Replies, it.Outcome.Dead = observe.ResultStale, nil, false
+}
+
 // stale tells of an outcome that was not written. Of an entry whose body is
 // known to be gone that is lost data: it will not come back for another attempt.
 func (s *Settler) stale(it *batch.Item) {
-	it.Outcome.Result = observe.ResultStale
+	void(it)
 	ev := observe.Event{
 		Name: observe.EventStaleSettle, Level: sandbox.Warn, Count: 1,
 		Message: "entry " + it.Delivery.ID.String() + " is no longer pending here: another consumer has it, or it was settled or trimmed; nothing was written",
