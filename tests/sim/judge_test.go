@@ -1,7 +1,9 @@
 package sim
 
 import (
+	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"pipeline/engine/broker"
@@ -30,6 +32,7 @@ func (m *model) judge() {
 	if !m.sim.quiet() {
 		m.wrong("the groups have not read everything")
 	}
+	m.recordless()
 	all := m.gather()
 	for n, e := range m.entries {
 		for _, group := range []string{ledger, fraud} {
@@ -37,9 +40,28 @@ func (m *model) judge() {
 			if f == nil {
 				f = &found{}
 			}
-			if problem := m.verdict(e, group, f); problem != "" {
+			if problem := m.verdict(e, place{group, n}, f); problem != "" {
 				m.wrong("entry %d (%v, %+v) in %s: %s: replies %v, %d letters, %d runs, %d asked",
 					n, e.id, e.order, group, problem, f.replies, len(f.letters), f.runs, f.asked)
+			}
+		}
+	}
+}
+
+// recordless checks that no record of an entry is left.
+func (m *model) recordless() {
+	if slices.ContainsFunc(m.entries, func(e *entry) bool { return e.gone }) {
+		return // where a server does not tell of those without a body, they stay
+	}
+	ids := slices.Collect(maps.Keys(m.known))
+	for _, group := range []string{ledger, fraud} {
+		records, err := m.sim.Server().Records(context.Background(), "in", group, ids)
+		if err != nil {
+			m.wrong("records: %v", err)
+		}
+		for i := range records {
+			if records[i] != (broker.Record{}) {
+				m.wrong("a record of entry %v of %s is left: %+v", ids[i], group, records[i])
 			}
 		}
 	}
@@ -104,9 +126,17 @@ func (m *model) letter(fields []broker.Field, l *codec.DeadLetter, at func(place
 
 // verdict is what is wrong with what came of an entry in a group; empty if
 // nothing is.
-func (m *model) verdict(e *entry, group string, f *found) string {
+func (m *model) verdict(e *entry, k place, f *found) string {
 	// Of a group that was lost each copy is delivered again, too.
-	most := 1 + e.again[group]*(1+len(e.copies))
+	most := 1 + e.again[k.group]*(1+len(e.copies))
+	if e.gone && m.epoch > 0 {
+		most++ // it was published without a fence, and a server that forgot that it is gone has it again
+	}
+	// The last letter that there is of an entry is sent until the server takes it, and
+	// nothing fences it once the entry is gone.
+	if e.gone {
+		f.letters = slices.DeleteFunc(f.letters, func(l *codec.DeadLetter) bool { return l.Reason == codec.ReasonBodyMissing })
+	}
 	ends := len(f.letters)
 	for i := range e.order.replies() {
 		ends = max(ends, f.replies[i])
@@ -126,17 +156,17 @@ func (m *model) verdict(e *entry, group string, f *found) string {
 	if e.gone {
 		return ""
 	}
-	if problem := m.attempts(e, f); problem != "" {
+	if problem := m.attempts(e, k, f); problem != "" {
 		return problem
 	}
-	if ends == 0 && f.written == 0 {
+	if ends == 0 && f.written == 0 && m.marks.duplicates[k] == 0 {
 		return "lost"
 	}
 	return ""
 }
 
 // attempts checks how often an entry ran, and the reason of its dead letter.
-func (m *model) attempts(e *entry, f *found) string {
+func (m *model) attempts(e *entry, k place, f *found) string {
 	limit := m.sim.plan.shape.Attempts
 	if m.epoch == 0 && f.runs-f.asked > limit {
 		return fmt.Sprintf("more than %d attempts", limit)
@@ -144,6 +174,9 @@ func (m *model) attempts(e *entry, f *found) string {
 	for _, l := range f.letters {
 		if l.Reason != "failed" && l.Reason != e.order.letter() {
 			return "dead-lettered for " + l.Reason
+		}
+		if l.Reason == "failed" && m.epoch == 0 && len(e.copies) == 0 && !m.starts.exhausted(k, limit) {
+			return fmt.Sprintf("dead-lettered though it was started %d times from the third delivery on", m.starts.begun[k])
 		}
 		if l.Reason == "failed" && f.runs == 0 && e.order.letter() != "failed" && m.calm() {
 			return "dead-lettered without a run"

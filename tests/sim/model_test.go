@@ -73,8 +73,19 @@ type model struct {
 	lanes   map[place]lane
 	// events is how many were looked at.
 	events int
-	// earliest is when an entry that waits may run again.
+	// earliest is when an entry that waits may run again, by the server's clock.
 	earliest map[place]time.Time
+	// said is what its handler said last of an entry that a consumer has.
+	// words is the same, and stays when it is void.
+	said  map[holding]string
+	words map[holding]string
+	// stopping is since when workers drain.
+	stopping map[string]time.Time
+	marks    marks
+	starts   starts
+	counts   counts
+	// saved is what was marked when the server was remembered.
+	saved map[placeOfKey][]marking
 }
 
 func (m *model) init(s *sim) {
@@ -85,7 +96,11 @@ func (m *model) init(s *sim) {
 	m.waiting, m.lanes = map[lane]map[broker.ID]bool{}, map[place]lane{}
 	m.unanswered = map[broker.Owner]time.Time{}
 	m.known = map[broker.ID]known{}
-	m.earliest = map[place]time.Time{}
+	m.earliest, m.said, m.words = map[place]time.Time{}, map[holding]string{}, map[holding]string{}
+	m.stopping = map[string]time.Time{}
+	m.marks.init(s)
+	m.starts.init(s)
+	m.counts.init(s)
 }
 
 // wrong notes a problem.
@@ -116,10 +131,87 @@ func (m *model) regroup(group string) {
 	}
 }
 
-// lose notes that the server went back in time, or lost everything.
-func (m *model) lose() {
+// lose notes that the server went back to what it remembered, or lost everything.
+func (m *model) lose(remembered map[placeOfKey][]marking) {
 	m.epoch++
 	m.interrupt("", 0)
+	m.marks.set = remembered
+}
+
+// elapse notes that the server's clock has come to its time: what was due by then
+// stays so when the clock is set back.
+func (m *model) elapse() {
+	now := m.sim.time()
+	for k, at := range m.earliest {
+		if !at.After(now) {
+			delete(m.earliest, k)
+		}
+	}
+	if now.After(m.marks.latest) {
+		m.marks.latest = now
+	}
+}
+
+// acknowledges checks that what a worker is told was settled is out of the pending
+// list, whoever has it.
+func (m *model) acknowledges(s *broker.Settlement, res *broker.SettleResult) {
+	if m.epoch > 0 {
+		return
+	}
+	check := func(id broker.ID) {
+		p, err := m.sim.memory.Pending(context.Background(), s.Stream, s.Group, "", id.Prev(), 1)
+		if err == nil && len(p) > 0 && p[0].ID == id {
+			m.wrong("entry %v of %s was settled and is still pending", id, s.Group)
+		}
+	}
+	for _, id := range s.Acks {
+		check(id)
+	}
+	for i := range s.Steps {
+		if st := res.Steps[i].Status; st == broker.Done || st == broker.Duplicate {
+			check(s.Steps[i].ID)
+		}
+	}
+}
+
+// lost is told of a settlement that the server was asked for: what an entry came to
+// is void where its consumer has it no more.
+func (m *model) lost(s *broker.Settlement, res *broker.SettleResult) {
+	for i := range s.Steps {
+		if res.Steps[i].Status == broker.NotOwned {
+			delete(m.said, holding{s.Consumer, s.Steps[i].ID})
+		}
+	}
+}
+
+// keyOf is what an entry is marked by.
+func (m *model) keyOf(id broker.ID) string {
+	n := m.number(id)
+	return m.entries[n].order.identity(n)
+}
+
+// handsBack checks what a consumer hands back unrun: no earlier entry of the key
+// may have run there and not be settled, since others could run it sooner. A drain
+// that takes too long gives that up.
+func (m *model) handsBack(o broker.Owner, ids []broker.ID) {
+	worker := m.counts.worker(o.Consumer)
+	if at, stopping := m.stopping[worker]; stopping && m.sim.Now().Sub(at) >= drainTimeout {
+		return
+	}
+	for k, w := range m.open {
+		if m.epoch > 0 || k.group != o.Group || w.Name() != worker || m.lanes[k].consumer != o.Consumer || m.excused(worker, m.sim.Now()) {
+			continue
+		}
+		if raw, err := m.sim.memory.Range(context.Background(), "in", m.entries[k.n].id, m.entries[k.n].id, 1); err != nil || len(raw) == 0 {
+			continue // what is deleted is settled without being pending
+		}
+		for _, id := range ids {
+			if n := m.number(id); n != k.n && m.entries[n].order.key == m.entries[k.n].order.key && m.entries[k.n].id.Less(id) {
+				m.wrong("drain: entry %v of %s is handed back by %s, which has run %v of its key and not settled it",
+					id, o.Group, worker, m.entries[k.n].id)
+			}
+		}
+	}
 }
 
 // look notes which entries are gone and what workers told.
@@ -242,8 +334,8 @@ func (s *sim) running(ctx context.Context, d *sandbox.Delivery, k place) (done f
 	if other, ok := m.open[k]; ok && m.epoch == 0 && other.Alive() && !m.excused(other.Name(), s.Now()) && !m.excused(w.Name(), s.Now()) {
 		m.wrong("entry %v of %s runs at %s while %s holds it", id, d.Group, w.Name(), other.Name())
 	}
-	if at := m.earliest[k]; s.Now().Before(at) && m.epoch == 0 && !m.excused(w.Name(), s.Now()) {
-		m.wrong("entry %v of %s runs %v before it is due", id, d.Group, at.Sub(s.Now()))
+	if at := m.earliest[k]; s.time().Before(at) && m.epoch == 0 && !m.excused(w.Name(), s.Now()) {
+		m.wrong("entry %v of %s runs %v before it is due", id, d.Group, at.Sub(s.time()))
 	}
 	m.open[k] = w
 	l := lane{w.Consumer(d.Subscription), d.Key}
@@ -268,7 +360,7 @@ func (s *sim) running(ctx context.Context, d *sandbox.Delivery, k place) (done f
 // asks is told that a consumer asks for a settlement, and returns since when.
 func (m *model) asks(o broker.Owner) time.Time {
 	if m.unanswered[o].IsZero() {
-		m.unanswered[o] = m.sim.Now()
+		m.unanswered[o] = m.sim.time()
 	}
 	return m.unanswered[o]
 }
@@ -277,6 +369,10 @@ func (m *model) asks(o broker.Owner) time.Time {
 // answered: what it names is held no more, unless it was refused.
 func (m *model) settled(worker string, s *broker.Settlement, res *broker.SettleResult, asked time.Time) {
 	delete(m.unanswered, s.Owner)
+	m.counts.heard(s, res)
+	if now := m.sim.time(); now.Before(asked) {
+		asked = now // it was set back since
+	}
 	over := func(id broker.ID) place {
 		k := place{s.Group, m.number(id)}
 		delete(m.waiting[m.lanes[k]], id)

@@ -21,6 +21,38 @@ type mutant struct {
 	read   func(context.Context, broker.Broker, broker.ReadRequest) ([]broker.Delivery, error)
 	renew  func(context.Context, broker.Broker, broker.Owner, []broker.ID) ([]broker.Holding, error)
 	admit  func(context.Context, broker.Broker, broker.AdmitRequest) ([]broker.Admission, error)
+	marked func(context.Context, broker.Broker, broker.MarkedRequest) ([]broker.Mark, error)
+}
+
+func (m mutant) Marked(ctx context.Context, r broker.MarkedRequest) ([]broker.Mark, error) {
+	if m.marked == nil {
+		return m.Broker.Marked(ctx, r)
+	}
+	return m.marked(ctx, m.Broker, r)
+}
+
+// windows remembers keys for longer than the window.
+func windows(longer time.Duration) mutant {
+	return mutant{
+		settle: func(ctx context.Context, b broker.Broker, s *broker.Settlement) (broker.SettleResult, error) {
+			c := *s
+			c.Marks.Window += longer
+			return b.Settle(ctx, &c)
+		},
+		marked: func(ctx context.Context, b broker.Broker, r broker.MarkedRequest) ([]broker.Mark, error) {
+			r.Window += longer
+			return b.Marked(ctx, r)
+		},
+	}
+}
+
+// allMarked says that all keys are marked.
+func allMarked(_ context.Context, _ broker.Broker, r broker.MarkedRequest) ([]broker.Mark, error) {
+	marks := make([]broker.Mark, len(r.Keys))
+	for i := range marks {
+		marks[i] = broker.Mark{By: broker.ID{Ms: 1}, At: harness.DefaultStart}
+	}
+	return marks, nil
 }
 
 func (m mutant) Settle(ctx context.Context, s *broker.Settlement) (broker.SettleResult, error) {
@@ -169,9 +201,17 @@ var mutants = []struct {
 	})},
 	{"an outcome of a process that was robbed published", "published twice", mutant{settle: unfenced}},
 	{"a publication sent again after a lost answer", "published twice", mutant{settle: sentAgain}},
-	{"acknowledgements that are not written", "runs", dropped(func(s *broker.Settlement) { s.Acks = nil })},
+	{"acknowledgements that are not written", "still pending", dropped(func(s *broker.Settlement) { s.Acks = nil })},
 	{"publications that are not written", "stay pending", dropped(func(s *broker.Settlement) { s.Steps = nil })},
 	{"entries acknowledged when they are read", "lost", mutant{read: acknowledgedAtOnce}},
+	{"keys that are not marked", "without its key", published(func(s *broker.Step) { s.Mark = "" })},
+	{"each marked with a key of its own", "though its key", published(func(s *broker.Step) {
+		if s.Mark != "" {
+			s.Mark = string(s.ID.Append(nil))
+		}
+	})},
+	{"a window that is too long", "was not marked within the window", windows(time.Hour)},
+	{"everything is said to be a duplicate", "was acknowledged unrun", mutant{marked: allMarked}},
 	{"leases that are not renewed", "holds it", mutant{renew: unrenewed}},
 	{"retries that come too early and without end", "before it is due", mutant{admit: admitted}},
 }
@@ -251,7 +291,8 @@ func TestEveryKindOfActAndEntryComes(t *testing.T) {
 		for _, a := range plans.Example(n + 1).acts {
 			seen[string(a.kind)]++
 			seen[string(a.fault.Kind)+" "+string(a.fault.At)]++
-			seen["network "+a.network.Op]++
+			seen["network "+a.network.At.String()]++
+			seen["network "+string(a.network.Effect)]++
 			for _, o := range a.entries {
 				seen["entry "+o.do]++
 			}
@@ -264,8 +305,11 @@ func TestEveryKindOfActAndEntryComes(t *testing.T) {
 	for _, o := range doings {
 		want = append(want, "entry "+o)
 	}
-	for _, op := range operations {
-		want = append(want, "network "+op)
+	for _, f := range failpoints {
+		want = append(want, "network "+f.String())
+	}
+	for _, e := range effects {
+		want = append(want, "network "+string(e))
 	}
 	for _, at := range []harness.Point{harness.BeforeRun, harness.AfterRun, harness.BeforeAck, harness.AfterAck} {
 		want = append(want, string(harness.Crash)+" "+string(at), string(harness.Stall)+" "+string(at))

@@ -2,35 +2,14 @@ package sim
 
 import (
 	"context"
-
-	"pgregory.net/rapid"
+	"slices"
+	"strings"
 
 	"pipeline/engine/broker"
+	"pipeline/engine/harness"
 )
 
-// hitch is a fault of the network about one operation: its question or its
-// answer is lost, Times times for whoever asks.
-type hitch struct {
-	Op       string
-	Question bool
-	Times    int
-}
-
-// operations are those that hitches strike. Reads and settlements have faults of
-// the harness of their own.
-var operations = []string{
-	"create", "floor", "restore", "autoclaim", "takeover", "admit", "begin", "renew", "release", "acquire", "renewslot", "releaseslot", "remove",
-	"add", "settle", "read", "pending", "consumers",
-}
-
-func drawHitch(t *rapid.T) hitch {
-	return hitch{
-		Op: rapid.SampledFrom(operations).Draw(t, "op"), Question: rapid.Bool().Draw(t, "question"),
-		Times: rapid.IntRange(1, 3).Draw(t, "times"),
-	}
-}
-
-// wire is the network between a worker and the server.
+// wire is the network between a worker and the server, where hitches strike.
 type wire struct {
 	broker.Broker
 
@@ -38,20 +17,55 @@ type wire struct {
 	worker string
 }
 
+// broken is the error of a connection that broke.
+func broken(op string) error {
+	return &broker.Error{Op: op, Kind: broker.ErrUnavailable, Detail: "the connection broke"}
+}
+
+// suffer has a hitch strike the worker, and returns nil where the operation goes
+// on afterwards.
+func (w wire) suffer(h *hitch) error {
+	s := w.sim
+	s.plan.tally.add(h.At.String(), 1)
+	s.plan.tally.add("failpoints: "+string(h.Effect), 1)
+	if worker := s.named(w.worker); worker != nil {
+		switch h.Effect {
+		case crashes:
+			worker.Die()
+			return &broker.Error{Op: h.At.Op, Kind: broker.ErrClosed, Detail: "the worker is dead"}
+		case stalls:
+			worker.Pause(h.For)
+			return nil
+		}
+	}
+	if h.Effect == restarts {
+		s.memory.Disconnect()
+	}
+	return broken(h.At.Op)
+}
+
 // pass runs an operation unless a hitch strikes it.
 func pass[T any](w wire, op string, run func() (T, error)) (T, error) {
 	var none T
-	h := w.sim.strike(w.worker, op)
-	if h == nil {
-		return run()
-	}
-	failed := &broker.Error{Op: op, Kind: broker.ErrUnavailable, Detail: "the connection broke"}
-	if !h.Question {
-		if _, err := run(); err != nil {
+	if h := w.sim.strike(w.worker, op, unsent); h != nil {
+		if err := w.suffer(h); err != nil {
 			return none, err
 		}
 	}
-	return none, failed
+	answer, err := run()
+	if err != nil {
+		if strings.Contains(err.Error(), "the answer was lost") {
+			w.sim.plan.tally.add("answers lost", 1)
+		}
+		return answer, err
+	}
+	if h := w.sim.strike(w.worker, op, unanswered); h != nil {
+		w.sim.plan.tally.add("answers lost", 1)
+		if err := w.suffer(h); err != nil {
+			return none, err
+		}
+	}
+	return answer, nil
 }
 
 func (w wire) do(op string, run func() error) error {
@@ -60,15 +74,15 @@ func (w wire) do(op string, run func() error) error {
 }
 
 func (w wire) CreateGroup(ctx context.Context, stream, group, start string) (bool, error) {
-	return pass(w, "create", func() (bool, error) { return w.Broker.CreateGroup(ctx, stream, group, start) })
+	return pass(w, "create group", func() (bool, error) { return w.Broker.CreateGroup(ctx, stream, group, start) })
 }
 
 func (w wire) SaveFloor(ctx context.Context, stream, group string) error {
-	return w.do("floor", func() error { return w.Broker.SaveFloor(ctx, stream, group) })
+	return w.do("save floor", func() error { return w.Broker.SaveFloor(ctx, stream, group) })
 }
 
 func (w wire) RestoreGroup(ctx context.Context, stream, group string) (at broker.ID, restored bool, err error) {
-	err = w.do("restore", func() (err error) {
+	err = w.do("restore group", func() (err error) {
 		at, restored, err = w.Broker.RestoreGroup(ctx, stream, group)
 		return err
 	})
@@ -88,7 +102,7 @@ func (w wire) AutoClaim(ctx context.Context, r broker.AutoClaimRequest) (broker.
 }
 
 func (w wire) TakeOver(ctx context.Context, o broker.Owner, from string, ids []broker.ID) (broker.TakenOver, error) {
-	taken, err := pass(w, "takeover", func() (broker.TakenOver, error) { return w.Broker.TakeOver(ctx, o, from, ids) })
+	taken, err := pass(w, "take over", func() (broker.TakenOver, error) { return w.Broker.TakeOver(ctx, o, from, ids) })
 	w.sim.model.order.came(o, taken.Deliveries)
 	return taken, err
 }
@@ -97,6 +111,14 @@ func (w wire) Admit(ctx context.Context, r broker.AdmitRequest) ([]broker.Admiss
 	admissions, err := pass(w, "admit", func() ([]broker.Admission, error) { return w.Broker.Admit(ctx, r) })
 	w.sim.model.order.asked(r.Owner)
 	return admissions, err
+}
+
+func (w wire) Marked(ctx context.Context, r broker.MarkedRequest) ([]broker.Mark, error) {
+	marks, err := pass(w, "look up marks", func() ([]broker.Mark, error) { return w.Broker.Marked(ctx, r) })
+	if err == nil {
+		w.sim.model.marks.told(w.worker, &r, marks)
+	}
+	return marks, err
 }
 
 func (w wire) Begin(ctx context.Context, o broker.Owner, ids []broker.ID) ([]broker.Holding, error) {
@@ -108,45 +130,125 @@ func (w wire) Renew(ctx context.Context, o broker.Owner, ids []broker.ID) ([]bro
 }
 
 func (w wire) Release(ctx context.Context, o broker.Owner, ids []broker.ID) error {
-	return w.do("release", func() error { return w.Broker.Release(ctx, o, ids) })
+	return w.do("hand back", func() error { return w.Broker.Release(ctx, o, ids) })
 }
 
 func (w wire) Settle(ctx context.Context, s *broker.Settlement) (broker.SettleResult, error) {
 	asked := w.sim.model.asks(s.Owner)
-	res, err := pass(w, "settle", func() (broker.SettleResult, error) { return w.Broker.Settle(ctx, s) })
+	res, err := pass(w, "settle", func() (broker.SettleResult, error) { return w.settle(ctx, s) })
 	w.sim.model.order.asked(s.Owner)
 	if err == nil {
+		w.sim.model.acknowledges(s, &res)
 		w.sim.model.settled(w.worker, s, &res, asked)
+	} else {
+		w.sim.model.counts.again[s.Owner] = true
 	}
 	return res, err
 }
 
+// settle sends a settlement, of which hitches in its midst may leave a part.
+func (w wire) settle(ctx context.Context, s *broker.Settlement) (broker.SettleResult, error) {
+	if first, rest, parts := halves(s); parts {
+		if h := w.sim.strike(w.worker, "settle", split); h != nil {
+			return w.inParts(ctx, h, first, rest)
+		}
+	}
+	if forgets(s) {
+		if h := w.sim.strike(w.worker, "settle", remembered); h != nil {
+			acks := broker.Settlement{Owner: s.Owner, Acks: s.Acks}
+			return w.inParts(ctx, h, &acks, s)
+		}
+	}
+	i := slices.IndexFunc(s.Steps, func(step broker.Step) bool { return len(step.Publish) > 0 })
+	if i < 0 || len(s.Acks)+len(s.Steps)+len(s.Waits) < 2 {
+		return w.Broker.Settle(ctx, s)
+	}
+	h := w.sim.strike(w.worker, "settle", refused)
+	if h == nil {
+		return w.Broker.Settle(ctx, s)
+	}
+	w.sim.plan.tally.add(h.At.String(), 1)
+	c := *s
+	c.Steps = slices.Delete(slices.Clone(s.Steps), i, i+1)
+	res, err := w.Broker.Settle(ctx, &c)
+	if err == nil {
+		oom := &broker.Error{Op: "publish", Stream: s.Steps[i].Publish[0].Stream, Kind: broker.ErrOutOfMemory, Detail: "no room"}
+		res.Steps = slices.Insert(res.Steps, i, broker.StepResult{Status: broker.Refused, Err: oom})
+	}
+	return res, err
+}
+
+// inParts sends the first part, and then the rest unless the hitch is in its way.
+func (w wire) inParts(ctx context.Context, h *hitch, first, rest *broker.Settlement) (broker.SettleResult, error) {
+	before, err := w.Broker.Settle(ctx, first)
+	if err != nil {
+		return before, err
+	}
+	if err := w.suffer(h); err != nil {
+		return broker.SettleResult{}, err
+	}
+	after, err := w.Broker.Settle(ctx, rest)
+	after.Steps = append(before.Steps, after.Steps...)
+	return after, err
+}
+
+// halves are the parts of a settlement that a server is sent one after the other:
+// plain acknowledgements, steps in hundreds, then what waits.
+func halves(s *broker.Settlement) (first, rest *broker.Settlement, parts bool) {
+	a, b := *s, *s
+	n := len(s.Steps) / 2
+	a.Steps, b.Steps = s.Steps[:n], s.Steps[n:]
+	a.Waits, b.Acks = nil, nil
+	return &a, &b, len(a.Acks)+len(a.Steps) > 0 && len(b.Steps)+len(b.Waits) > 0
+}
+
+// forgets reports whether a settlement drops records behind plain acknowledgements.
+func forgets(s *broker.Settlement) bool {
+	return slices.ContainsFunc(s.Acks, func(id broker.ID) bool { return slices.Contains(s.Forget, id) })
+}
+
 func (w wire) AcquireSlot(ctx context.Context, r broker.SlotRequest) (int, error) {
-	return pass(w, "acquire", func() (int, error) { return w.Broker.AcquireSlot(ctx, r) })
+	slot, err := pass(w, "acquire slot", func() (int, error) { return w.Broker.AcquireSlot(ctx, r) })
+	w.sim.model.counts.named(w.worker, r.Token)
+	return slot, err
 }
 
 func (w wire) RenewSlot(ctx context.Context, r broker.SlotRequest, slot int) (broker.SlotLease, error) {
-	return pass(w, "renewslot", func() (broker.SlotLease, error) { return w.Broker.RenewSlot(ctx, r, slot) })
+	return pass(w, "renew slot", func() (broker.SlotLease, error) { return w.Broker.RenewSlot(ctx, r, slot) })
 }
 
 func (w wire) ReleaseSlot(ctx context.Context, r broker.SlotRequest, slot int) error {
-	return w.do("releaseslot", func() error { return w.Broker.ReleaseSlot(ctx, r, slot) })
+	return w.do("release slot", func() error { return w.Broker.ReleaseSlot(ctx, r, slot) })
 }
 
 func (w wire) RemoveConsumer(ctx context.Context, o broker.Owner) (bool, error) {
-	return pass(w, "remove", func() (bool, error) { return w.Broker.RemoveConsumer(ctx, o) })
+	return pass(w, "remove consumer", func() (bool, error) { return w.Broker.RemoveConsumer(ctx, o) })
 }
 
 func (w wire) Add(ctx context.Context, adds []broker.Add) ([]broker.ID, error) {
-	return pass(w, "add", func() ([]broker.ID, error) { return w.Broker.Add(ctx, adds) })
+	return pass(w, "publish unfenced", func() ([]broker.ID, error) { return w.Broker.Add(ctx, adds) })
 }
 
 func (w wire) Pending(ctx context.Context, stream, group, consumer string, after broker.ID, count int) ([]broker.Pending, error) {
-	return pass(w, "pending", func() ([]broker.Pending, error) {
+	return pass(w, "list pending", func() ([]broker.Pending, error) {
 		return w.Broker.Pending(ctx, stream, group, consumer, after, count)
 	})
 }
 
+func (w wire) Records(ctx context.Context, stream, group string, ids []broker.ID) ([]broker.Record, error) {
+	return pass(w, "read records", func() ([]broker.Record, error) { return w.Broker.Records(ctx, stream, group, ids) })
+}
+
 func (w wire) ConsumerInfos(ctx context.Context, stream, group string) ([]broker.ConsumerInfo, error) {
-	return pass(w, "consumers", func() ([]broker.ConsumerInfo, error) { return w.Broker.ConsumerInfos(ctx, stream, group) })
+	return pass(w, "list consumers", func() ([]broker.ConsumerInfo, error) { return w.Broker.ConsumerInfos(ctx, stream, group) })
+}
+
+// named is the worker with a name, nil where there is none.
+func (s *sim) named(name string) *harness.Worker {
+	for _, w := range s.Workers() {
+		if w.Name() == name {
+			return w
+		}
+	}
+	return nil
 }

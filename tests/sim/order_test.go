@@ -22,7 +22,13 @@ type order struct {
 	do  string
 	x   int
 	key int
+	// mark is what it has in common with others whose mark is below manyMarks; with
+	// others, nothing.
+	mark int
 }
+
+// manyMarks is how many keys there are that several entries may have.
+const manyMarks = 3
 
 // doings are what handlers can be told to do.
 var doings = []string{
@@ -32,7 +38,8 @@ var doings = []string{
 
 func drawOrder(t *rapid.T) order {
 	return order{
-		do: rapid.SampledFrom(doings).Draw(t, "do"), x: rapid.IntRange(1, 3).Draw(t, "x"), key: rapid.IntRange(0, 3).Draw(t, "key"),
+		do: one(t, doings, "do"), x: between(t, 1, 3, "x"), key: between(t, 0, 3, "key"),
+		mark: between(t, 0, 2*manyMarks-1, "mark"),
 	}
 }
 
@@ -41,7 +48,7 @@ const maxEntrySize = 200
 
 // fields is the entry as it is published, with number n.
 func (o order) fields(n int) []broker.Field {
-	body := fmt.Sprintf(`{"n":%d,"do":%q,"x":%d}`, n, o.do, o.x)
+	body := fmt.Sprintf(`{"n":%d,"do":%q,"x":%d,"k":%q}`, n, o.do, o.x, o.marked(n))
 	key := "key-" + strconv.Itoa(o.key)
 	fields := []broker.Field{{Name: "h:redis-partition-key", Value: key}, {Name: spec.DefaultBody, Value: body}}
 	switch o.do {
@@ -55,6 +62,22 @@ func (o order) fields(n int) []broker.Field {
 		fields = append(fields, broker.Field{Name: "a", Value: "1"}, broker.Field{Name: "a"}, broker.Field{Name: "\xfe", Value: "\x00"})
 	}
 	return fields
+}
+
+// marked is the entry's key for idempotency.
+func (o order) marked(n int) string {
+	if o.mark < manyMarks {
+		return "m" + strconv.Itoa(o.mark)
+	}
+	return "u" + strconv.Itoa(n)
+}
+
+// identity is the same, empty where the entry cannot be read.
+func (o order) identity(n int) string {
+	if l := o.letter(); l == "invalid" || l == "too_large" {
+		return ""
+	}
+	return o.marked(n)
 }
 
 // replies is how many replies the entry has once it succeeds.
@@ -89,7 +112,13 @@ func (s *sim) handle(ctx context.Context, d *sandbox.Delivery) outcome.Outcome {
 	k := place{d.Group, n}
 	defer s.running(ctx, d, k)()
 	s.runs[k]++
-	return s.carryOut(ctx, d, k)
+	id, _ := broker.ParseID(d.ID)
+	h := holding{harness.WorkerOf(ctx).Consumer(d.Subscription), id}
+	s.model.said[h] = "failed" // unless it comes to something
+	said := s.carryOut(ctx, d, k)
+	s.model.said[h] = said.Kind.String()
+	s.model.words[h] = said.Kind.String()
+	return said
 }
 
 func (s *sim) carryOut(ctx context.Context, d *sandbox.Delivery, k place) outcome.Outcome {

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,6 +28,7 @@ const (
 	kill     kind = "kill"
 	stall    kind = "stall"
 	jump     kind = "jump"
+	setTime  kind = "set time"
 	away     kind = "away"
 	restart  kind = "restart"
 	full     kind = "full"
@@ -56,6 +58,8 @@ type plan struct {
 	// Mutants that no server can play: with passes the pipeline does not hold keys,
 	// though its shape says so, with late its readers are latecomers.
 	passes, late bool
+	// tally, if set, counts what happens.
+	tally *tally
 }
 
 // String is the plan as a failure prints it.
@@ -74,6 +78,8 @@ func (p *plan) String() string {
 			fmt.Fprintf(&b, " %+v", a.network)
 		case advance, away:
 			fmt.Fprintf(&b, " %v", a.d)
+		case setTime:
+			fmt.Fprintf(&b, " by %v", a.d)
 		case stall, jump:
 			fmt.Fprintf(&b, " worker %d, %v", a.n, a.d)
 		case start, stop, kill, deletion, trim, destroy:
@@ -88,10 +94,10 @@ func (p *plan) String() string {
 // their model is the strictest.
 var (
 	gentle = []kind{
-		publish, publish, publish, publish, advance, advance, advance, advance, fault, fault, fault, fault, network, network,
-		start, stop, kill, stall, jump, away, restart, full, room,
+		publish, publish, publish, publish, advance, advance, advance, advance, fault, fault, fault, fault, network, network, network, network,
+		start, stop, kill, stall, jump, setTime, away, restart, full, room,
 	}
-	lossy = append([]kind{deletion, trim, destroy, remember, remember, failover, failover, flush}, gentle...)
+	lossy = append([]kind{deletion, deletion, deletion, trim, destroy, remember, remember, failover, failover, flush}, gentle...)
 )
 
 // drawPlan draws a history.
@@ -101,15 +107,15 @@ func drawPlan(t *rapid.T) *plan {
 	if rapid.Bool().Draw(t, "lossy") {
 		kinds = lossy
 	}
-	p.acts = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) act { return drawAct(t, kinds) }), 2, 24).Draw(t, "acts")
+	p.acts = slices.Concat(several(t, 3, "hitches", func(t *rapid.T) act { return act{kind: network, network: drawHitch(t)} }), several(t, 20, "acts", func(t *rapid.T) act { return drawAct(t, kinds) }))
 	return p
 }
 
 func drawAct(t *rapid.T, kinds []kind) act {
-	a := act{kind: rapid.SampledFrom(kinds).Draw(t, "act")}
+	a := act{kind: one(t, kinds, "act")}
 	switch a.kind {
 	case publish:
-		a.entries = rapid.SliceOfN(rapid.Custom(drawOrder), 1, 8).Draw(t, "entries")
+		a.entries = several(t, 6, "entries", drawOrder)
 	case advance, away:
 		a.d = drawTime(t)
 	case fault:
@@ -117,17 +123,16 @@ func drawAct(t *rapid.T, kinds []kind) act {
 	case network:
 		a.network = drawHitch(t)
 	case stall:
-		a.n, a.d = rapid.IntRange(0, 5).Draw(t, "worker"), drawTime(t)
+		a.n, a.d = between(t, 0, 5, "worker"), drawTime(t)
 	case jump:
-		a.n = rapid.IntRange(0, 5).Draw(t, "worker")
-		// Forward only: what reckons with a clock that went back does so with the
-		// monotonic one in production.
-		a.d = drawTime(t)
+		a.n, a.d = between(t, 0, 5, "worker"), drawJump(t)
 		if rapid.Bool().Draw(t, "far") {
-			a.d += 24 * time.Hour
+			a.d *= 2880 // up to a day
 		}
+	case setTime:
+		a.d = drawJump(t)
 	case start, stop, kill, deletion, trim, destroy:
-		a.n = rapid.IntRange(0, 5).Draw(t, "n")
+		a.n = between(t, 0, 5, "n")
 	}
 	return a
 }
@@ -135,22 +140,34 @@ func drawAct(t *rapid.T, kinds []kind) act {
 // drawTime draws from a tenth of a second to half a minute: both sides of
 // min_idle, of a block and of a lease.
 func drawTime(t *rapid.T) time.Duration {
-	return time.Duration(rapid.IntRange(1, 3000).Draw(t, "hundredths")) * 10 * time.Millisecond
+	if rapid.Bool().Draw(t, "long") {
+		return time.Duration(between(t, 1, 300, "tenths")) * 100 * time.Millisecond
+	}
+	return time.Duration(between(t, 1, 300, "hundredths")) * 10 * time.Millisecond
+}
+
+// drawJump draws a change of a clock, forward or back.
+func drawJump(t *rapid.T) time.Duration {
+	d := drawTime(t)
+	if rapid.Bool().Draw(t, "back") {
+		return -d
+	}
+	return d
 }
 
 func drawFault(t *rapid.T) harness.Fault {
 	kinds := []harness.FaultKind{harness.Crash, harness.Crash, harness.Stall, harness.Slow, harness.LostReply, harness.LostReply}
 	f := harness.Fault{
-		Kind: rapid.SampledFrom(kinds).Draw(t, "fault"),
-		Nth:  rapid.IntRange(1, 4).Draw(t, "nth"),
+		Kind: one(t, kinds, "fault"),
+		Nth:  between(t, 1, 4, "nth"),
 		For:  drawTime(t),
 	}
 	switch f.Kind {
 	case harness.Crash, harness.Stall:
 		points := []harness.Point{harness.BeforeRun, harness.AfterRun, harness.BeforeAck, harness.AfterAck}
-		f.At = rapid.SampledFrom(points).Draw(t, "at")
+		f.At = one(t, points, "at")
 	case harness.LostReply:
-		f.At = rapid.SampledFrom([]harness.Point{harness.AtSettle, harness.AtRead}).Draw(t, "at")
+		f.At = one(t, []harness.Point{harness.AtSettle, harness.AtRead}, "at")
 	}
 	return f
 }

@@ -33,6 +33,9 @@ type sim struct {
 	hitches       []hitch
 	saved         *memory.Snapshot
 	started       int
+	memory        *memory.Broker
+	// skew is how far the server's clock is from everybody's.
+	skew time.Duration
 }
 
 // mostWorkers is how many workers live at once.
@@ -50,7 +53,7 @@ func play(version string, p *plan, mutate func(broker.Broker) broker.Broker) (pr
 		handlers[sub.Label] = harness.Func(s.handle)
 	}
 	h, err := harness.New(harness.Config{
-		Pipeline: s.first, Version: version, Handlers: handlers,
+		Pipeline: s.first, Version: version, Handlers: handlers, Open: s.open, Monotonic: shape.Monotonic,
 		Wrap: func(worker string, b broker.Broker) broker.Broker {
 			if mutate != nil {
 				b = mutate(b)
@@ -75,7 +78,10 @@ func play(version string, p *plan, mutate func(broker.Broker) broker.Broker) (pr
 	s.model.judge()
 	if s.model.epoch != 0 || slices.ContainsFunc(s.model.entries, func(e *entry) bool { return e.gone }) {
 		h.Unchecked("the server lost its last writes, or entries were deleted from it")
+	} else if s.model.counts.judge(); len(s.model.counts.unheard) > 0 {
+		h.Unchecked("a worker wrote what it never heard of")
 	}
+	s.count()
 	dump := h.String()
 	if err := h.Close(); err != nil {
 		s.model.wrong("close: %v", err)
@@ -115,6 +121,9 @@ func (s *sim) act(a *act) {
 		s.do("arm", s.Arm(a.fault))
 	case network:
 		s.hitches = append(s.hitches, a.network)
+	case setTime:
+		s.plan.tally.add("server clock set", 1)
+		s.setTime(a.d)
 	case start, stop, kill, stall, jump:
 		s.actOnWorker(ctx, a)
 	default:
@@ -145,7 +154,12 @@ func (s *sim) actOnWorker(ctx context.Context, a *act) {
 	case stall:
 		s.do("stall", w.Stall(ctx, a.d))
 	case jump:
-		w.Jump(a.d)
+		s.plan.tally.add("worker clocks set", 1)
+		if d := a.d; s.plan.shape.Monotonic {
+			w.Jump(d)
+		} else {
+			w.Jump(max(d, -d))
+		}
 	}
 }
 
@@ -163,6 +177,7 @@ func (s *sim) start(ctx context.Context, next bool) {
 // stop drains a worker. It may leave something pending only where it could not
 // finish.
 func (s *sim) stop(ctx context.Context, w *harness.Worker) {
+	s.model.stopping[w.Name()] = s.Now()
 	if err := w.Stop(ctx); err != nil {
 		if _, left := errors.AsType[*engine.LeftError](err); !left {
 			s.model.wrong("stop: %v", err)
@@ -191,7 +206,7 @@ func (s *sim) actOnServer(ctx context.Context, a *act) {
 		server.DestroyGroup("in", group)
 		s.model.regroup(group)
 	case remember:
-		s.saved = server.Snapshot()
+		s.saved, s.model.saved = server.Snapshot(), s.model.marks.copy()
 		return
 	case failover:
 		if s.saved == nil {
@@ -199,13 +214,14 @@ func (s *sim) actOnServer(ctx context.Context, a *act) {
 		}
 		s.pass(ctx)
 		server.Restore(s.saved)
-		s.model.lose()
+		s.model.lose(s.model.saved)
+		s.model.saved = s.model.marks.copy()
 	case flush:
 		s.pass(ctx)
 		server.Flush()
 		server.Disconnect()
 		s.saved = nil
-		s.model.lose()
+		s.model.lose(map[placeOfKey][]marking{})
 	}
 }
 
@@ -234,15 +250,15 @@ func (s *sim) deleteLast(n int) {
 	}
 }
 
-// strike says whether a hitch strikes the operation of a worker.
-func (s *sim) strike(worker, op string) *hitch {
+// strike says whether a hitch strikes an operation of a worker.
+func (s *sim) strike(worker, op string, at step) *hitch {
 	for i := range s.hitches {
 		h := &s.hitches[i]
-		if h.Op != op || h.Times == 0 {
+		if h.At != (failpoint{op, at}) || h.Times == 0 {
 			continue
 		}
 		h.Times--
-		if op == "renew" && h.Question {
+		if op == "renew" && at == unsent {
 			s.model.interrupt(worker, 0)
 		}
 		return h
@@ -250,9 +266,31 @@ func (s *sim) strike(worker, op string) *hitch {
 	return nil
 }
 
+// count counts what became of the workers.
+func (s *sim) count() {
+	for _, w := range s.Workers() {
+		s.plan.tally.add("stalls", len(w.Pauses()))
+		if w.Crashed() {
+			s.plan.tally.add("crashes", 1)
+		}
+	}
+	for _, n := range s.model.marks.duplicates {
+		s.plan.tally.add("duplicates", n)
+	}
+	s.plan.tally.add("acts", len(s.plan.acts))
+	s.plan.tally.add("entries", len(s.model.entries))
+	for _, a := range s.plan.acts {
+		switch a.kind {
+		case restart, away, failover, flush, destroy:
+			s.plan.tally.add("server "+string(a.kind), 1)
+		}
+	}
+}
+
 // recover ends all faults and gives everything time to come to its end.
 func (s *sim) recover() {
 	ctx := context.Background()
+	s.do("advance", s.Advance(ctx, 5*time.Second)) // what waits to go wrong may still do so
 	s.hitches = nil
 	s.Disarm()
 	s.Server().SetFull(false)
@@ -260,7 +298,7 @@ func (s *sim) recover() {
 		s.do("resume", w.Resume(ctx))
 	}
 	s.start(ctx, true)
-	for range 30 {
+	for range 60 {
 		s.do("advance", s.Advance(ctx, 20*time.Second))
 		if s.quiet() {
 			break

@@ -20,19 +20,29 @@ type shape struct {
 	NewMinIdle               time.Duration
 	// Hold: the later entries of a key wait while one of it is retried.
 	Hold bool
+	// Window is how long keys are remembered, 0 where they are not.
+	Window time.Duration
+	// Monotonic: workers' clocks have a monotonic reading. Those without are only set
+	// forward.
+	Monotonic bool
 	// Machines is on how many machines workers start in turn.
 	Machines int
 }
 
 func drawShape(t *rapid.T) shape {
 	return shape{
-		Hold: rapid.Bool().Draw(t, "hold"), Split: rapid.Bool().Draw(t, "split"), Workers: rapid.IntRange(1, 3).Draw(t, "workers"),
-		Batch: rapid.SampledFrom([]int{1, 3, 100}).Draw(t, "batch"), Attempts: rapid.IntRange(3, 6).Draw(t, "attempts"),
-		NewWorkers: rapid.IntRange(1, 4).Draw(t, "new workers"), NewBatch: rapid.SampledFrom([]int{1, 2, 50}).Draw(t, "new batch"),
-		NewMinIdle: rapid.SampledFrom([]time.Duration{minIdle, minIdle / 2, 2 * minIdle}).Draw(t, "new min_idle"),
-		Machines:   rapid.IntRange(1, 3).Draw(t, "machines"),
+		Hold: rapid.Bool().Draw(t, "hold"), Split: rapid.Bool().Draw(t, "split"), Workers: between(t, 1, 3, "workers"),
+		Batch: one(t, []int{1, 3, 100}, "batch"), Attempts: between(t, 3, 6, "attempts"),
+		NewWorkers: between(t, 1, 4, "new workers"), NewBatch: one(t, []int{1, 2, 50}, "new batch"),
+		NewMinIdle: one(t, []time.Duration{minIdle, minIdle / 2, 2 * minIdle}, "new min_idle"),
+		Machines:   between(t, 1, 3, "machines"),
+		Window:     one(t, []time.Duration{0, 0, 5 * time.Second, minIdle + time.Second, 2 * time.Minute}, "window"),
+		Monotonic:  rapid.Bool().Draw(t, "monotonic"),
 	}
 }
+
+// drainTimeout is that of the pipeline.
+const drainTimeout = 20 * time.Second
 
 // The groups, and the streams beside "in".
 const (
@@ -46,7 +56,7 @@ func (s *shape) pipeline(next bool) *spec.Pipeline {
 		return &spec.Stream{Label: label, Name: label, Codec: spec.CodecJSON, Body: spec.DefaultBody, MaxEntrySize: maxEntrySize}
 	}
 	in, out, dead := stream("in"), stream("out"), stream("dead")
-	p := &spec.Pipeline{Name: "sim", Version: "1", DrainTimeout: 20 * time.Second, Streams: []*spec.Stream{in, out, dead}}
+	p := &spec.Pipeline{Name: "sim", Version: "1", DrainTimeout: drainTimeout, Streams: []*spec.Stream{in, out, dead}}
 	if next {
 		p.Version = "2"
 	}
@@ -69,6 +79,9 @@ func (s *shape) subscribe(g *spec.Group, label string, out *spec.Stream, claim *
 		Retry: spec.Retry{MaxAttempts: s.Attempts, Delay: time.Second, Multiplier: 2, MaxDelay: 15 * time.Second},
 		Batch: s.Batch, Block: time.Second, Claim: claim, Workers: spec.Workers{Count: s.Workers, Hold: s.Hold, HoldLimit: 100}, Reply: &spec.Route{To: out},
 		OnInvalid: spec.PolicyDead, OnFailure: spec.PolicyRetry,
+	}
+	if s.Window > 0 {
+		sub.Idempotency = &spec.Idempotency{Key: &spec.Path{Root: spec.RootEntry, Steps: []spec.Step{{Name: "k"}}}, Window: s.Window}
 	}
 	if next {
 		sub.Workers.Count, sub.Batch = s.NewWorkers, s.NewBatch

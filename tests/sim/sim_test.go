@@ -48,17 +48,21 @@ func TestHistories(t *testing.T) {
 	if first == 0 {
 		first = uint64(time.Now().UnixNano())
 	}
-	for _, version := range versions {
+	all, most := &tally{}, 0
+	for i, version := range versions {
 		t.Run(version, func(t *testing.T) {
 			began, played := time.Now(), 0
+			defer func() { most += played }()
 			for round := uint64(0); !t.Failed() && (round == 0 || time.Since(began) < *span); round++ {
 				at, count := first+round, *runs
 				if *span > 0 {
 					count = 200
 				}
-				check(t, at, count, func(t *rapid.T) {
+				// Each version has histories of its own.
+				check(t, at*uint64(len(versions))+uint64(i), count, func(t *rapid.T) {
 					played++
 					p := drawPlan(t)
+					p.tally = all
 					problems, state := play(version, p, nil)
 					if len(problems) > 0 {
 						t.Fatalf("%s\n%v%s\nagain: go test ./tests/sim -run 'TestHistories/%s' -sim.seed %d -sim.runs %d",
@@ -69,7 +73,27 @@ func TestHistories(t *testing.T) {
 			t.Logf("%d histories from seed %d in %v", played, first, time.Since(began).Round(time.Millisecond))
 		})
 	}
+	for _, what := range all.names() {
+		t.Logf("%6d %s", all.of(what), what)
+	}
+	if most < enough || t.Failed() {
+		return
+	}
+	for _, f := range failpoints {
+		if all.of(f.String()) == 0 {
+			t.Errorf("nothing went wrong %q, in %d histories", f, most)
+		}
+	}
+	for _, e := range effects {
+		if all.of("failpoints: "+string(e)) == 0 {
+			t.Errorf("no failpoint has the effect that it %s", e)
+		}
+	}
 }
+
+// enough is how many histories have to come by all failpoints: those of a run
+// without flags.
+const enough = 1000
 
 // shown is a state as a failure prints it: all of it where PIPELINE_SIM_STATE
 // says so.
