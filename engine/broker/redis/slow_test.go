@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -12,16 +13,22 @@ import (
 	"pipeline/tests/redistest"
 )
 
-// trickle passes on what a server says at so many bytes a beat, and what it is
-// told at once.
+// trickle passes on what a server says at no more than so many bytes a beat, and
+// what it is told at once.
 func trickle(t *testing.T, s *redistest.Server, bytes int, beat time.Duration) (address string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
+	ended := make(chan struct{})
+	var all sync.WaitGroup
+	t.Cleanup(func() {
+		close(ended)
+		_ = listener.Close()
+		all.Wait()
+	})
+	all.Go(func() {
 		for {
 			client, err := listener.Accept()
 			if err != nil {
@@ -32,11 +39,11 @@ func trickle(t *testing.T, s *redistest.Server, bytes int, beat time.Duration) (
 				_ = client.Close()
 				continue
 			}
-			go func() {
+			all.Go(func() { // until the client closes
 				_, _ = io.Copy(server, client)
 				_ = server.Close()
-			}()
-			go func() {
+			})
+			all.Go(func() {
 				defer client.Close()
 				beats := time.NewTicker(beat)
 				defer beats.Stop()
@@ -45,13 +52,18 @@ func trickle(t *testing.T, s *redistest.Server, bytes int, beat time.Duration) (
 					if _, failed := client.Write(part[:n]); err != nil || failed != nil {
 						return
 					}
-					if n > 1000 { // what is short needs no time
-						<-beats.C
+					if n <= 1000 { // what is short needs no time
+						continue
+					}
+					select {
+					case <-beats.C:
+					case <-ended:
+						return
 					}
 				}
-			}()
+			})
 		}
-	}()
+	})
 	return listener.Addr().String()
 }
 
