@@ -130,12 +130,16 @@ end`}, nil)
 			w.add("again", "1")
 		}
 		w.work("a")
+		// More comes back than can be worked on: it would fill every read and page.
+		if err := w.Arm(harness.Fault{Kind: harness.Slow, For: 100 * time.Millisecond}); err != nil {
+			t.Fatal(err)
+		}
 		w.advance(5 * time.Second)
 		before := len(w.Calls("s"))
 		for range 20 {
 			w.add("n", "1")
 		}
-		w.advance(5 * time.Second)
+		w.advance(10 * time.Second)
 		done := 0
 		for _, c := range w.Calls("s")[before:] {
 			if c.Outcome == observe.ResultAck {

@@ -71,6 +71,13 @@ func (h *Held) Swept() int {
 	return h.swept
 }
 
+// Read is how many of the held entries were brought by reads.
+func (h *Held) Read() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.count - h.swept
+}
+
 // Count is how many entries are held.
 func (h *Held) Count() int {
 	h.mu.Lock()

@@ -9,9 +9,11 @@ import (
 	"pipeline/engine/internal/batch"
 )
 
-// Window bounds how many entries a consumer holds, so that it takes only what
-// it can work on soon and leaves the rest to others. It starts small, doubles
-// while room is made quickly and halves while it is made slowly.
+// Window bounds how many entries a consumer reads and holds, so that it takes only
+// what it can work on soon and leaves the rest to others. It starts small, doubles
+// while room is made quickly and halves while it is made slowly. What sweeps
+// brought does not count, which have a bound of their own: entries that come back
+// again and again must not take the room of new ones.
 //
 // It is used by the reader alone; the sweeper asks only for Free.
 type Window struct {
@@ -46,7 +48,7 @@ func (w *Window) Wait(ctx context.Context, want int) (int, error) {
 	began := time.Time{}
 	for {
 		changed := w.held.Changed()
-		if count := w.held.Count(); w.limit-count >= need {
+		if count := w.held.Read(); w.limit-count >= need {
 			w.waiting.Store(false)
 			w.adapt(began)
 			return max(1, min(want, w.limit-count)), nil
