@@ -131,7 +131,7 @@ end`}, nil)
 		}
 		w.work("a")
 		// More comes back than can be worked on: it would fill every read and page.
-		if err := w.Arm(harness.Fault{Kind: harness.Slow, For: 100 * time.Millisecond}); err != nil {
+		if err := w.Arm(harness.Fault{Kind: harness.Slow, For: 300 * time.Millisecond}); err != nil {
 			t.Fatal(err)
 		}
 		w.advance(5 * time.Second)
@@ -139,7 +139,7 @@ end`}, nil)
 		for range 20 {
 			w.add("n", "1")
 		}
-		w.advance(10 * time.Second)
+		w.advance(20 * time.Second) // half of it is theirs, and 6 s are enough for them
 		done := 0
 		for _, c := range w.Calls("s")[before:] {
 			if c.Outcome == observe.ResultAck {
