@@ -265,10 +265,10 @@ func TestEndlessConditions(t *testing.T) {
 		"loops":     `length([for a in range(1024) : [for b in range(1024) : a + b + length(subscription.bill_order.calls)]]) == 1`,
 		"functions": `length(distinct([for a in range(1024) : [a, distinct(concat(range(1024), range(1024), subscription.bill_order.outcomes))]])) == 1`,
 	} {
-		begin := time.Now()
+		begin := processTime()
 		r := assert(t, condition).Check(seen(t))
-		if took := time.Since(begin); r.Passed || !strings.Contains(r.Problem, "takes too long") || took > 20*time.Second {
-			t.Errorf("%s: %q after %s", name, r.Problem, took)
+		if took := processTime() - begin; r.Passed || !strings.Contains(r.Problem, "takes too long") || took > 20*time.Second {
+			t.Errorf("%s: %q after %s of processor time", name, r.Problem, took)
 		}
 	}
 }
