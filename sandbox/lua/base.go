@@ -68,6 +68,7 @@ func (v *vm) luaNext(l *glua.LState) int {
 	t := v.view(v.argTable())
 	v.use(1, 0)
 	key, value := t.Next(l.Get(2))
+	v.pass(passed(t, l.Get(2), key))
 	if key == glua.LNil {
 		l.Push(glua.LNil)
 		return 1

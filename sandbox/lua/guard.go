@@ -136,10 +136,12 @@ func (v *vm) length(l *glua.LState) int {
 // beyond it, where items are not counted; a wrong length would make t[#t+1]
 // overwrite items.
 func (v *vm) listLen(t *glua.LTable) int {
-	n := v.view(t).Len()
+	t = v.view(t)
+	n := t.Len()
 	if n > maxList {
 		v.raise("this list is too long: a list can hold %d items", maxList)
 	}
+	v.pass(arrayRoom(t) - n) // the engine looks for the last item from the end on
 	return n
 }
 

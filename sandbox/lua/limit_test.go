@@ -213,3 +213,35 @@ func TestClosedInstance(t *testing.T) {
 	}
 	in.Close()
 }
+
+// TestHolesAreCharged has the engine look through empty places of lists, which
+// takes it longer than an instruction: they count, those of honest lists do not.
+func TestHolesAreCharged(t *testing.T) {
+	const empty = "local t = {} t[131000] = 1 t[131000] = nil "
+	used := func(body string) int64 {
+		t.Helper()
+		out, use := compile(t, spec("function handle() "+body+" return ack() end", "handle")).Call(context.Background(), delivery(t, `{}`))
+		if out.Kind != outcome.Ack {
+			t.Fatalf("%s: %s", body, show(t, out))
+		}
+		return use.Instructions
+	}
+	for name, test := range map[string]struct {
+		before, body string
+		least, most  int64
+	}{
+		"length":            {empty, "local n = #t", 2000, 2100},
+		"rawlen":            {empty, "local n = rawlen(t)", 2000, 2100},
+		"next":              {empty, "next(t)", 2000, 2100},
+		"next to a name":    {empty + "t.x = 1 ", "next(t)", 2000, 2100},
+		"next to an item":   {empty + "t[131000] = 1 ", "next(t)", 2000, 2100},
+		"next from an item": {empty + "t[1] = 1 t[131000] = 1 ", "next(t, 1)", 2000, 2100},
+		"next from a name":  {empty + "t.x = 1 t.y = 1 ", "next(t, \"x\")", 0, 30},
+		"a full list":       {"local t = {} for i = 1, 1000 do t[i] = i end ", "local n = #t next(t) next(t, 500)", 0, 30},
+		"a number as a key": {"local t = { [1e9] = 1 } ", "next(t)", 0, 30},
+	} {
+		if got := used(test.before+test.body) - used(test.before); got < test.least || got > test.most {
+			t.Errorf("%s: %d instructions, want %d to %d", name, got, test.least, test.most)
+		}
+	}
+}
