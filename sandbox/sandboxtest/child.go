@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -32,7 +33,8 @@ func (s Suite) limits() sandbox.Limits {
 
 // child runs attacks beside a healthy neighbour and reports each on stdout.
 func (s Suite) child(attacks []Attack) {
-	n := s.startNeighbour()
+	runtime.LockOSThread() // the attacks are measured by their thread
+	queue, n := openQueue(), s.startNeighbour()
 	defer n.stop()
 	out := json.NewEncoder(os.Stdout)
 	memory := openMemory()
@@ -49,11 +51,11 @@ func (s Suite) child(attacks []Attack) {
 		_ = out.Encode(report{Attack: a.Name, Fenced: fenced})
 		memory.reset()
 		before = n.pace()
-		r := s.attack(&a)
+		r := s.attack(&a, queue)
 		// A busy machine can hold up any process; three times in a row it is
 		// the attack.
 		for tries := 1; tries < 3 && s.heldUp(&a, &r); tries++ {
-			r = s.attack(&a)
+			r = s.attack(&a, queue)
 		}
 		r.Beside, r.Alone = n.pace().since(before), alone
 		r.Resident, r.Fenced = memory.peak(), fenced
@@ -73,6 +75,7 @@ func (s Suite) heldUp(a *Attack, r *report) bool {
 type attacked struct {
 	suite  Suite
 	attack *Attack
+	queue  *queue
 	report report
 	said   strings.Builder
 }
@@ -94,10 +97,9 @@ func (x *attacked) Log(_ *sandbox.Delivery, line sandbox.LogLine) {
 }
 
 // attack runs one attack, and then honest entries.
-func (s Suite) attack(a *Attack) report {
-	x := &attacked{suite: s, attack: a, report: report{Attack: a.Name, Ended: true}}
-	c := clock.Real()
-	start := c.Now()
+func (s Suite) attack(a *Attack, q *queue) report {
+	x := &attacked{suite: s, attack: a, queue: q, report: report{Attack: a.Name, Ended: true}}
+	watch := newStopwatch(q)
 	h, err := s.Engine.Compile(sandbox.Spec{
 		Label: "attack", Source: sandbox.Source{Name: s.Engine.File, Code: a.Code}, Function: "handle",
 		Modules: a.Modules, Grants: a.Grants, RawInput: a.Raw, Limits: s.limits(), Host: x,
@@ -107,7 +109,7 @@ func (s Suite) attack(a *Attack) report {
 		err = x.run(h)
 	}
 	if err != nil {
-		x.report.End, x.report.Message, x.report.Took = "load", err.Error(), clock.Since(c, start)
+		x.report.End, x.report.Message, x.report.Took = "load", err.Error(), watch.took()
 		x.say(err.Error())
 	}
 	x.report.Message = fmt.Sprintf("%.2000s", x.report.Message)
@@ -130,11 +132,10 @@ func (x *attacked) run(h sandbox.Handler) error {
 	defer other.Close()
 	before := x.probe(other)
 
-	c := clock.Real()
-	start := c.Now()
+	watch := newStopwatch(x.queue)
 	out, used := in.Call(context.Background(), x.delivery())
 	r := &x.report
-	r.Took = clock.Since(c, start)
+	r.Took = watch.took()
 	r.End, r.Message = x.ending(out)
 	if used.Instructions > x.suite.limits().Instructions || used.Instructions < 0 || used.Bytes < 0 {
 		r.Broken = fmt.Sprintf("it is said to have used %+v", used)

@@ -6,6 +6,11 @@
 // Attacks run in a child process with an address-space limit and a fence
 // around its system calls, so that a crash of the process, an opened file and
 // an opened socket are all seen as the death of the child in one attack.
+//
+// Under the race detector there is neither, since its runtime maps memory of
+// its own as it goes and opens files, and memory is not measured, since it is
+// not the handlers'; a part of the attacks runs there to find races. So
+// TestHostile has to run without it, too: `make hostile`.
 package sandboxtest
 
 import (

@@ -35,7 +35,8 @@ type report struct {
 	Ended   bool
 	End     string
 	Message string
-	Took    time.Duration
+	// Took is without the time in which others had the processors.
+	Took time.Duration
 	// Leak is what the handler said that it must not know, Changed what later
 	// entries saw differently, Broken what else is wrong with the instance.
 	Leak, Changed, Broken string

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // headroom is how much more address space a child may take than it has at the
@@ -62,4 +63,32 @@ func (m *memory) status(field string) int64 {
 		}
 	}
 	return 0
+}
+
+// queue knows for how long a thread wanted a processor and others had it. Its
+// file is opened before the fence stands.
+type queue struct{ stat *os.File }
+
+// openQueue is that of the calling thread, which the goroutine has to be locked
+// to.
+func openQueue() *queue {
+	stat, err := os.Open("/proc/thread-self/schedstat")
+	if err != nil {
+		return &queue{} // a kernel that does not tell
+	}
+	return &queue{stat}
+}
+
+// waited is the time in the queue so far.
+func (q *queue) waited() time.Duration {
+	if q.stat == nil {
+		return 0
+	}
+	buf := make([]byte, 100)
+	n, _ := q.stat.ReadAt(buf, 0)
+	var ran, waited time.Duration
+	if _, err := fmt.Sscan(string(buf[:n]), &ran, &waited); err != nil {
+		return 0
+	}
+	return waited
 }
