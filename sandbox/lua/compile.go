@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"runtime"
 	"strconv"
 	"strings"
 
@@ -46,7 +47,11 @@ func compileSource(src sandbox.Source, r *recorder) (p *program, err error) {
 	// hostile source must not pass.
 	defer func() {
 		if v := recover(); v != nil {
-			p, err = nil, &sandbox.LoadError{Source: src.Name, Problem: "the script cannot be compiled: " + short(fmt.Sprint(v))}
+			problem := "the script cannot be compiled"
+			if _, bug := v.(runtime.Error); !bug { // whose words are for nobody who writes scripts
+				problem += ": " + short(fmt.Sprint(v))
+			}
+			p, err = nil, &sandbox.LoadError{Source: src.Name, Problem: problem}
 		}
 	}()
 	if err := prescan(src); err != nil {
@@ -137,7 +142,7 @@ func syntaxError(src sandbox.Source, err error) *sandbox.LoadError {
 		return out
 	}
 	if e.Pos.Line == parse.EOF {
-		out.Line = 1 + bytes.Count(bytes.TrimRight(src.Code, "\r\n"), []byte("\n"))
+		out.Line = max(len(splitLines(bytes.TrimRight(src.Code, "\r\n"))), 1)
 		out.Problem = "the script ends too early"
 		if e.Message != "syntax error" {
 			out.Problem += ": " + parserWords(e.Message)

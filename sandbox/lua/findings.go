@@ -212,9 +212,9 @@ func (j *judge) library(u use, front *glua.LTable) (f sandbox.Finding, found boo
 // not there.
 func column(code []byte, line int, word string) int {
 	for range line - 1 {
-		_, code, _ = bytes.Cut(code, []byte("\n"))
+		_, code = cutLine(code)
 	}
-	text, _, _ := bytes.Cut(code, []byte("\n"))
+	text, _ := cutLine(code)
 	for from := 0; ; {
 		i := bytes.Index(text[from:], []byte(word))
 		if i < 0 {

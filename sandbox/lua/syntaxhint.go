@@ -36,11 +36,35 @@ type hinter struct {
 	lines [][]byte
 }
 
+// cutLine cuts code after its first line, where the parser sees its end; rest is
+// nil where there is none.
+func cutLine(code []byte) (line, rest []byte) {
+	end := bytes.IndexAny(code, "\r\n")
+	if end < 0 {
+		return code, nil
+	}
+	line, rest = code[:end], code[end+1:]
+	if len(rest) > 0 && rest[0] != code[end] && (rest[0] == '\r' || rest[0] == '\n') {
+		rest = rest[1:] // one end of two signs
+	}
+	return line, rest
+}
+
+// splitLines are the lines of a script as the parser counts them.
+func splitLines(code []byte) (lines [][]byte) {
+	for code != nil {
+		var line []byte
+		line, code = cutLine(code)
+		lines = append(lines, line)
+	}
+	return lines
+}
+
 // hint says more of a place that the parser did not understand: what was not
 // closed before it, or what another language would have written there. Where the
 // fault lies elsewhere, it moves the problem there.
 func hint(src sandbox.Source, out *sandbox.LoadError, e *parse.Error) {
-	h := &hinter{src, bytes.Split(src.Code, []byte("\n"))}
+	h := &hinter{src, splitLines(src.Code)}
 	open, first := h.openAt(e)
 	indent := h.indent(e.Pos.Line)
 	if m := assigning.FindSubmatch(h.line(e.Pos.Line)); m != nil && e.Pos.Line != parse.EOF && bytes.Contains(m[2], []byte(e.Token)) {
@@ -113,8 +137,9 @@ var (
 // braces says how Lua writes a line that ends with a brace as in other
 // languages; "" where it does not.
 func (h *hinter) braces(o opener) string {
-	m := lineWord.FindSubmatch(h.line(o.line))
-	if o.text != "{" || m == nil || len(bytes.TrimSpace(h.line(o.line)[o.column:])) > 0 {
+	line := h.line(o.line)
+	m := lineWord.FindSubmatch(line)
+	if o.text != "{" || m == nil || len(bytes.TrimSpace(line[min(o.column, len(line)):])) > 0 {
 		return ""
 	}
 	return bodies[string(m[1])]
@@ -128,7 +153,7 @@ func (h *hinter) splitElseIf() int {
 // brokenString is the place of the quote that is not closed on its line: the
 // last line up to the given one with an odd number of one of the quotes.
 func brokenString(code []byte, line int) (at, column int) {
-	h := &hinter{lines: bytes.Split(code, []byte("\n"))}
+	h := &hinter{lines: splitLines(code)}
 	for at = line; at > max(0, line-2); at-- {
 		open := -1
 		text := h.line(at)

@@ -4,6 +4,7 @@ package wasm
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,20 +19,26 @@ func TestPrivateDir(t *testing.T) {
 	made := filepath.Join(base, "a", "b")
 	tests := map[string]struct {
 		dir   string
-		make  func(dir string) error
+		make  func(t *testing.T, dir string) error
 		fails string
 	}{
-		"new":          {made, func(string) error { return nil }, ""},
-		"again":        {made, func(string) error { return nil }, ""},
-		"open":         {filepath.Join(base, "open"), func(dir string) error { return os.Mkdir(dir, 0o755) }, "is open to other users"},
-		"a file":       {filepath.Join(base, "file"), func(dir string) error { return os.WriteFile(dir, nil, 0o600) }, "not a directory"},
-		"a link":       {filepath.Join(base, "link"), func(dir string) error { return os.Symlink(made, dir) }, "not a directory"},
-		"below a file": {filepath.Join(base, "file2", "x"), func(dir string) error { return os.WriteFile(filepath.Dir(dir), nil, 0o600) }, "not a directory"},
+		"new":    {made, func(*testing.T, string) error { return nil }, ""},
+		"again":  {made, func(*testing.T, string) error { return nil }, ""},
+		"open":   {filepath.Join(base, "open"), func(_ *testing.T, dir string) error { return os.Mkdir(dir, 0o755) }, "is open to other users"},
+		"a file": {filepath.Join(base, "file"), func(_ *testing.T, dir string) error { return os.WriteFile(dir, nil, 0o600) }, "not a directory"},
+		"a link": {filepath.Join(base, "link"), func(_ *testing.T, dir string) error { return os.Symlink(made, dir) }, "not a directory"},
+		"another user's": {filepath.Join(base, "theirs"), func(t *testing.T, dir string) error {
+			if os.Geteuid() != 0 {
+				t.Skip("only root can give a folder to another user")
+			}
+			return errors.Join(os.Mkdir(dir, 0o700), os.Chown(dir, 12345, -1))
+		}, "belongs to another user"},
+		"below a file": {filepath.Join(base, "file2", "x"), func(_ *testing.T, dir string) error { return os.WriteFile(filepath.Dir(dir), nil, 0o600) }, "not a directory"},
 	}
-	for _, name := range []string{"new", "again", "open", "a file", "a link", "below a file"} {
+	for _, name := range []string{"new", "again", "open", "a file", "a link", "another user's", "below a file"} {
 		t.Run(name, func(t *testing.T) {
 			test := tests[name]
-			if err := test.make(test.dir); err != nil {
+			if err := test.make(t, test.dir); err != nil {
 				t.Fatal(err)
 			}
 			err := PrivateDir(test.dir)
