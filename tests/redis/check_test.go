@@ -33,7 +33,7 @@ func (v *service) check() {
 			v.t.Errorf("subscription %s counted %v, %d of them dead, and told %v, %d of them dead", s.Label, s.Settled, s.Dead, told, dead)
 		}
 	}
-	b, err := redis.Open(redis.Options{URL: v.url})
+	b, err := redis.Open(v.reached)
 	if err != nil {
 		v.t.Fatal(err)
 	}

@@ -20,6 +20,10 @@ import (
 // replies is where the replies go in a cluster: to the slot of the stream in.
 const replies = "{in}.out"
 
+// pauses is how long it may take until a part that waits has asked a server that is
+// back: between two attempts it pauses for up to 30 s.
+const pauses = 3 * patience
+
 // cluster is three masters, of which one has the slot of the stream.
 type cluster struct {
 	t     *testing.T
@@ -128,8 +132,8 @@ func (c *cluster) takes(n int) {
 // the trouble was told once and its end once.
 func (c *cluster) finish(v *service, entries int) {
 	c.t.Helper()
-	v.settled("s", observe.ResultReply, entries)
-	v.record.wait(c.t, "that it is over is told", func() bool { return countEvents(v, observe.EventServerBack) == 1 })
+	v.record.waitFor(c.t, pauses, "every entry is settled", func() bool { return v.record.count["s"][observe.ResultReply] >= entries })
+	v.record.waitFor(c.t, pauses, "that it is over is told", func() bool { return countEvents(v, observe.EventServerBack) == 1 })
 	if !v.engine.Snapshot().ServerUp {
 		c.t.Error("the server does not count as up")
 	}
@@ -164,15 +168,15 @@ func TestAClusterThatIsDownIsWaitedForAndNothingIsLost(t *testing.T) {
 		c.sit(late, "") // it may have found the dead server first
 		c.third().Restart()
 		c.takes(1)
+		late.record.waitFor(t, pauses, "the late one is told that it is over", func() bool { return countEvents(late, observe.EventServerBack) == 1 })
+		v.record.waitFor(t, pauses, "the first one is told that it is over", func() bool { return countEvents(v, observe.EventServerBack) == 1 })
 		eventually(t, "both entries have replies", func() bool { return c.owner.Client().XLen(t.Context(), replies).Val() == 2 })
-		late.record.wait(t, "the late one is told that it is over", func() bool { return countEvents(late, observe.EventServerBack) == 1 })
 		if err := late.drain(); err != nil {
 			t.Error(err)
 		}
 		if n := countEvents(late, observe.EventServerLost); n != 1 {
 			t.Errorf("told %d times that the server was lost: %v", n, late.record.events)
 		}
-		v.record.wait(t, "the first one is told that it is over", func() bool { return countEvents(v, observe.EventServerBack) == 1 })
 		if err := v.drain(); err != nil {
 			t.Error(err)
 		}

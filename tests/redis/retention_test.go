@@ -219,7 +219,7 @@ func hastily(t *testing.T, s *redistest.Server, p *spec.Pipeline, c clock.Clock)
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &service{t: t, pipeline: p, url: s.URL(), engine: e, record: record, done: make(chan error, 1)}
+	v := &service{t: t, pipeline: p, reached: redis.Options{URL: s.URL()}, engine: e, record: record, done: make(chan error, 1)}
 	ctx, cancel := context.WithCancel(context.Background())
 	v.stop = cancel
 	go func() { v.done <- e.Run(ctx) }()

@@ -29,7 +29,7 @@ const patience = 30 * time.Second
 type service struct {
 	t        *testing.T
 	pipeline *spec.Pipeline
-	url      string
+	reached  redis.Options
 	engine   *engine.Engine
 	record   *recorder
 	stop     context.CancelFunc
@@ -124,7 +124,7 @@ func startOn(t *testing.T, o redis.Options, p *spec.Pipeline, host string, handl
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	v := &service{t: t, pipeline: p, url: o.URL, engine: e, record: record, stop: cancel, done: make(chan error, 1)}
+	v := &service{t: t, pipeline: p, reached: o, engine: e, record: record, stop: cancel, done: make(chan error, 1)}
 	go func() {
 		err := e.Run(ctx)
 		v.done <- errors.Join(err, b.Close())
@@ -211,6 +211,12 @@ func (r *recorder) Event(e observe.Event) {
 
 // wait waits until a condition on what was recorded holds.
 func (r *recorder) wait(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	r.waitFor(t, patience, what, holds)
+}
+
+// waitFor is wait with a patience of its own.
+func (r *recorder) waitFor(t *testing.T, patience time.Duration, what string, holds func() bool) {
 	t.Helper()
 	limit := time.After(patience)
 	for {
