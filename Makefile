@@ -17,6 +17,7 @@ TESTFLAGS ?= $(if $(CI),-v)
 FUZZTIME ?= 10s
 BENCH ?= .
 MANDIR ?= $(CACHE)/man
+PROFILE ?= $(CACHE)/profile
 
 .PHONY: help
 help: ## Show this list.
@@ -88,6 +89,10 @@ fuzz: ## Fuzz every target for FUZZTIME (10s).
 bench: ## Run the benchmarks that match BENCH (all).
 	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
 
+.PHONY: profile
+profile: servers ## Profile the product while it replies to entries: cpu.pprof and allocs.pprof in PROFILE.
+	tests/profile.sh '$(PROFILE)'
+
 .PHONY: cover
 cover: servers ## Measure what the tests reach; the report is cover.html in the cache folder.
 	PIPELINE_TEST_REQUIRE_SERVERS=1 go test -count=1 -coverpkg=./... -coverprofile='$(CACHE)/cover.out' ./...
@@ -100,4 +105,4 @@ man: ## Write the manual pages into MANDIR (man in the cache folder).
 
 .PHONY: clean
 clean: ## Remove what was fetched and built.
-	rm -rf '$(CACHE)/servers' '$(CACHE)/bin' '$(CACHE)/man' '$(LEDGER)' '$(CACHE)'/cover.* pipeline
+	rm -rf '$(CACHE)/servers' '$(CACHE)/bin' '$(CACHE)/man' '$(CACHE)/profile' '$(LEDGER)' '$(CACHE)'/cover.* pipeline

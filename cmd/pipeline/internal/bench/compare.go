@@ -60,7 +60,7 @@ func (s *Settings) Differs(before *Settings) string {
 	}{
 		{"entries", s.Entries, before.Entries}, {"workers", s.Workers, before.Workers},
 		{"batch", s.Batch, before.Batch}, {"handler", s.Handler, before.Handler},
-		{"pending", s.Pending, before.Pending},
+		{"pending", s.Pending, before.Pending}, {"idle", s.Idle, before.Idle},
 	} {
 		if d.now != d.before {
 			return fmt.Sprintf("--%s was %v and is %v", d.flag, d.before, d.now)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -21,27 +22,31 @@ const fillPage = 1000
 // account is the partition key of entry i.
 func account(i int64) string { return fmt.Sprintf("acct-%06d", i%accounts) }
 
-// payment is entry i as on the wire.
-func payment(i int64) []string {
+// payment is entry i as on the wire. Its body grows to size bytes where that is
+// more than the usual 110.
+func payment(i int64, size int) []string {
 	body := fmt.Sprintf(`{"id":%d,"account":%q,"amount_cents":%d,"currency":"EUR","memo":"invoice 2026-11 payment ref %08d"}`,
 		i, account(i), 100+i%2000000, i)
+	if more := size - len(body) - len(`,"note":""`); more > 0 {
+		body = strings.TrimSuffix(body, "}") + `,"note":"` + strings.Repeat("x", more) + `"}`
+	}
 	return []string{"_payload", body, "h:redis-partition-key", account(i)}
 }
 
 // addArgs adds entry i.
-func addArgs(stream string, i int64) *redis.XAddArgs {
-	return &redis.XAddArgs{Stream: stream, Values: payment(i)}
+func addArgs(stream string, i int64, size int) *redis.XAddArgs {
+	return &redis.XAddArgs{Stream: stream, Values: payment(i, size)}
 }
 
-// fill adds n entries to a stream, and returns the id of the last one; "0-0" for
+// fill adds n entries to a stream, with bodies of size bytes at least, and returns the id of the last one; "0-0" for
 // none.
-func (s *Server) fill(ctx context.Context, stream string, n int64) (last string, err error) {
+func (s *Server) fill(ctx context.Context, stream string, n int64, size int) (last string, err error) {
 	last = "0-0"
 	for i := int64(0); i < n; {
 		pipe := s.client.Pipeline()
 		var added *redis.StringCmd
 		for range min(fillPage, n-i) {
-			added = pipe.XAdd(ctx, addArgs(stream, i))
+			added = pipe.XAdd(ctx, addArgs(stream, i, size))
 			i++
 		}
 		pipe.Expire(ctx, stream, keyLife)

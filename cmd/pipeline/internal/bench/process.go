@@ -76,8 +76,8 @@ func (p *process) listen(said io.Reader) {
 	}
 }
 
-// begin gives the go. A process that is gone is found by the next await.
-func (p *process) begin() { _, _ = p.orders.Write([]byte(orderGo + "\n")) }
+// tell gives an order. A process that is gone is found by the next await.
+func (p *process) tell(order string) { _, _ = p.orders.Write([]byte(order + "\n")) }
 
 // await waits until the process says what, and passes on its signs of life. A
 // process that ends before, fails, or settles nothing for a minute, is an error.

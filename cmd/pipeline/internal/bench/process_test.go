@@ -60,7 +60,7 @@ func testRunner(t *testing.T, s *redistest.Server) *Runner {
 	})
 	r := &Runner{
 		Clock: clock.Real(), URL: s.URL(), Server: server, Dir: t.TempDir(), Report: &silent{},
-		Settings: Settings{Entries: 200, Rounds: 2, Workers: 2, Batch: 50, Handler: "lua", Pending: 400},
+		Settings: Settings{Entries: 200, Rounds: 2, Workers: 2, Batch: 50, Handler: "lua", Pending: 400, Idle: 50 * time.Millisecond},
 	}
 	if err := WriteHandlers(r.Dir); err != nil {
 		t.Fatal(err)
@@ -76,6 +76,8 @@ func (*silent) Begin(string, string) {}
 func (s *silent) Round(_, _ string, _ int, side Side, _ Sample) { s.sides = append(s.sides, side) }
 
 func (*silent) Case(string, string, []Result) {}
+
+func (*silent) Memory(Side, time.Duration, int64) {}
 
 func (*silent) Note(string, string) {}
 
@@ -116,7 +118,7 @@ func TestAKilledProcessEndsTheRound(t *testing.T) {
 	onEach(t, func(t *testing.T, r *Runner) {
 		for _, side := range []Side{Product, Reference} {
 			p, _ := waiting(t, r, side)
-			p.begin()
+			p.tell(orderGo)
 			if _, err := p.await(t.Context(), saidGoing); err != nil {
 				t.Fatal(err)
 			}
@@ -151,7 +153,7 @@ func TestAStuckProcessIsGivenUp(t *testing.T) {
 	p, _ := waiting(t, r, Reference)
 	virtual := clock.NewVirtual(time.Unix(0, 0))
 	p.clock = virtual
-	p.begin()
+	p.tell(orderGo)
 	ended := make(chan error, 1)
 	go func() {
 		_, err := p.await(t.Context(), saidDone)

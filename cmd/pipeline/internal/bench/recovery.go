@@ -22,7 +22,7 @@ const agedBy = time.Hour
 // recovering measures with that many pending entries.
 func (r *Runner) recovering(ctx context.Context, pending int64) error {
 	stream := r.key("entries")
-	if _, err := r.Server.fill(ctx, stream, pending); err != nil {
+	if _, err := r.Server.fill(ctx, stream, pending, 0); err != nil {
 		return err
 	}
 	worst, name := map[Side]time.Duration{}, map[Side]string{}
@@ -38,7 +38,7 @@ func (r *Runner) recovering(ctx context.Context, pending int64) error {
 			return nil, err
 		}
 		log = r.Server.slowlog(ctx)
-		m, err := r.run(ctx, &job, func() error { return nil })
+		m, err := r.run(ctx, &job, func(*process) error { return nil })
 		if err != nil {
 			return nil, err
 		}

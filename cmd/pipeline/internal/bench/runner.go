@@ -17,6 +17,12 @@ type Settings struct {
 	Handler string `json:"handler"`
 	// Pending is how many entries are pending where that is what matters.
 	Pending int64 `json:"pending"`
+	// Idle is how long nothing happens where that is what matters.
+	Idle time.Duration `json:"idle_ns"`
+	// Full goes through all sizes of growth.
+	Full bool `json:"full"`
+	// Soak is how long memory is watched; 0 is not at all.
+	Soak time.Duration `json:"soak_ns"`
 }
 
 // Reporter is told how a run goes.
@@ -26,6 +32,8 @@ type Reporter interface {
 	Round(scenario, name string, round int, side Side, s Sample)
 	// Case is called with the results of a case.
 	Case(scenario, name string, results []Result)
+	// Memory is called with the memory of a side over time, in bytes.
+	Memory(side Side, after time.Duration, rss int64)
 	// Note is called with what has to be known of the figures that follow.
 	Note(scenario, text string)
 }
@@ -109,11 +117,14 @@ func (r *Runner) series(
 type measured struct {
 	Message
 	server time.Duration
+	// ready is the memory of the process before, in bytes.
+	ready int64
 }
 
 // run does one job from its start to its end. fire is called when the
-// measurement has begun, and gives the process its work.
-func (r *Runner) run(ctx context.Context, job *Job, fire func() error) (measured, error) {
+// measurement has begun, and gives the process its work; where the job has no
+// total, the process is told to stop when fire returns.
+func (r *Runner) run(ctx context.Context, job *Job, fire func(*process) error) (measured, error) {
 	var m measured
 	p, err := startProcess(r.Clock, job)
 	if err != nil {
@@ -127,12 +138,17 @@ func (r *Runner) run(ctx context.Context, job *Job, fire func() error) (measured
 	if err != nil {
 		return m, err
 	}
-	p.begin()
-	if _, err := p.await(ctx, saidGoing); err != nil {
+	p.tell(orderGo)
+	going, err := p.await(ctx, saidGoing)
+	if err != nil {
 		return m, err
 	}
-	if err := fire(); err != nil {
+	m.ready = going.Use.RSS
+	if err := fire(p); err != nil {
 		return m, err
+	}
+	if job.Total == 0 {
+		p.tell(orderStop)
 	}
 	if m.Message, err = p.await(ctx, saidDone); err != nil {
 		return m, err

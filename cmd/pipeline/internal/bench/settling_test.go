@@ -74,7 +74,7 @@ func TestARoundThatLeftSomethingFails(t *testing.T) {
 		ctx, c := t.Context(), r.Server.client
 		job := r.job(Reference)
 		job.Streams, job.Reply = []string{r.key("in")}, r.key("out")
-		if _, err := r.Server.fill(ctx, job.Streams[0], 3); err != nil {
+		if _, err := r.Server.fill(ctx, job.Streams[0], 3, 0); err != nil {
 			t.Fatal(err)
 		}
 		if err := c.XGroupCreate(ctx, job.Streams[0], job.Group, "0").Err(); err != nil {
@@ -98,7 +98,7 @@ func TestAnEntryThatFailsEndsTheRound(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, r *Runner) {
 		p, job := waiting(t, r, Product)
-		p.begin()
+		p.tell(orderGo)
 		if err := r.Server.client.Do(t.Context(), "XADD", job.Streams[0], "5-1", "_payload", "no json").Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +126,7 @@ func TestOnlyOwnKeysAreRemoved(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Server = server
-		if _, err := server.fill(ctx, r.key("entries"), 1500); err != nil {
+		if _, err := server.fill(ctx, r.key("entries"), 1500, 0); err != nil {
 			t.Fatal(err)
 		}
 		if n := s.Client().DBSize(ctx).Val(); n != 3 {
@@ -185,7 +185,7 @@ func TestHandlersReplyTheSame(t *testing.T) {
 		if err := r.createGroups(ctx, &job, []string{"0"}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.run(ctx, &job, func() error { return nil }); err != nil {
+		if _, err := r.run(ctx, &job, func(*process) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
 		for _, m := range r.Server.client.XRange(ctx, job.Reply, "-", "+").Val() {

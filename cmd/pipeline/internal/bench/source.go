@@ -37,18 +37,18 @@ func (r *Runner) source(ctx context.Context, n int64) (*source, error) {
 func (s *source) grow(ctx context.Context, before, n int64) error {
 	stream := s.r.key("entries" + strconv.Itoa(len(s.streams)))
 	warm := min(n, warmUp)
-	back, err := s.r.Server.fill(ctx, stream, before)
+	back, err := s.r.Server.fill(ctx, stream, before, 0)
 	if err != nil {
 		return err
 	}
-	tail, err := s.r.Server.fill(ctx, stream, n-warm)
+	tail, err := s.r.Server.fill(ctx, stream, n-warm, 0)
 	if err != nil {
 		return err
 	}
 	if n == warm {
 		tail = back
 	}
-	_, err = s.r.Server.fill(ctx, stream, warm)
+	_, err = s.r.Server.fill(ctx, stream, warm, 0)
 	s.streams, s.back, s.tail = append(s.streams, stream), append(s.back, back), append(s.tail, tail)
 	s.behind, s.warm = s.behind+n, s.warm+warm
 	return err
@@ -63,7 +63,7 @@ func (s *source) drain(ctx context.Context, job Job) (Sample, error) {
 		return nil, err
 	}
 	job.Warm, job.Total = s.warm, s.behind+int64(len(s.streams))
-	m, err := s.r.run(ctx, &job, func() error { return s.wake(ctx, job.Group) })
+	m, err := s.r.run(ctx, &job, func(*process) error { return s.wake(ctx, job.Group) })
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (s *source) wake(ctx context.Context, group string) error {
 	pipe := s.r.Server.client.Pipeline()
 	for i, stream := range s.streams {
 		pipe.Do(ctx, "XGROUP", "SETID", stream, group, s.back[i])
-		pipe.XAdd(ctx, addArgs(stream, 0))
+		pipe.XAdd(ctx, addArgs(stream, 0, 0))
 	}
 	s.behind, s.warm = s.behind+int64(len(s.streams)), s.warm+int64(len(s.streams))
 	_, err := pipe.Exec(ctx)

@@ -1,6 +1,10 @@
 package bench
 
-import "slices"
+import (
+	"math"
+	"slices"
+	"time"
+)
 
 // Spread is the middle and the ends of some measurements.
 type Spread struct {
@@ -31,4 +35,31 @@ func ratios(a, b []float64) (out Spread, ok bool) {
 		return Spread{}, false
 	}
 	return spread(quotients), true
+}
+
+// percentile is the smallest value that at least a share p of the values, which
+// are sorted, do not exceed: the nearest rank, so that it is one that occurred.
+func percentile(sorted []time.Duration, p float64) time.Duration {
+	if len(sorted) == 0 {
+		return 0
+	}
+	// What p*n is above a whole number by rounding alone is no rank more.
+	rank := int(math.Ceil(p*float64(len(sorted)) - 1e-9))
+	return sorted[min(max(rank, 1), len(sorted))-1]
+}
+
+// slope is that of the line with the least squares through the points, 0 for
+// fewer than two.
+func slope(x, y []float64) float64 {
+	n := float64(len(x))
+	var sx, sy, sxx, sxy float64
+	for i := range x {
+		sx, sy = sx+x[i], sy+y[i]
+		sxx, sxy = sxx+x[i]*x[i], sxy+x[i]*y[i]
+	}
+	d := n*sxx - sx*sx
+	if d == 0 {
+		return 0
+	}
+	return (n*sxy - sx*sy) / d
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -57,7 +58,10 @@ func (a *app) benchCommand() *cobra.Command {
 	f.IntVar(&flags.Workers, "workers", 8, "run `N` handlers at once")
 	f.IntVar(&flags.Batch, "batch", 1000, "read at most `N` entries at once")
 	f.StringVar(&flags.Handler, "handler", "lua", "reply with the handler of a `LANGUAGE`: "+strings.Join(bench.Handlers(), ", ")+"; none is Go in the process")
-	f.Int64Var(&flags.Pending, "pending", 0, "leave `N` entries pending in recovery; 0 is ten times --entries")
+	f.Int64Var(&flags.Pending, "pending", 0, "leave `N` entries pending in recovery and memory; 0 is ten times --entries")
+	f.DurationVar(&flags.Idle, "idle", 20*time.Second, "be idle for a `TIME` before the first entry of latency, and in growth")
+	f.DurationVar(&flags.Soak, "soak", 0, "in memory: go on for a `TIME` and show the memory of each side all the while")
+	f.BoolVar(&flags.Full, "full", false, "in growth: go on to 10,000,000 entries, 1,000 streams, 64 workers and 16 processes")
 	f.StringVar(&flags.compare, "compare", "", "compare with what an earlier run has printed with --json into a `FILE`")
 	f.StringVar(&flags.tolerance, "tolerance", "10%", "with --compare: how much worse a figure may be, `PERCENT`")
 	f.StringVar(&flags.profile, "profile", "", "write profiles of the product's last round of reply into the folder `DIR`")
@@ -149,6 +153,9 @@ func (f *benchFlags) check(cmd *cobra.Command) ([]bench.Scenario, error) {
 	}
 	if f.Pending < f.Entries {
 		return nil, usage(cmd, "--pending is %d; it is at least --entries, %d", f.Pending, f.Entries)
+	}
+	if f.Idle < 0 || f.Soak < 0 {
+		return nil, usage(cmd, "--idle and --soak are times, 0 or more")
 	}
 	if err := oneOf(cmd, "handler", f.Handler, bench.Handlers()...); err != nil {
 		return nil, err

@@ -2,8 +2,10 @@ package view
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	"pipeline/cmd/pipeline/internal/bench"
 )
@@ -72,6 +74,20 @@ func (b *Bench) Round(scenario, name string, round int, side bench.Side, s bench
 		return
 	}
 	b.progress(fmt.Sprintf("%s: round %d of %d, %s done", caseName(scenario, name), round, b.rounds, side))
+}
+
+// Memory implements bench.Reporter.
+func (b *Bench) Memory(side bench.Side, after time.Duration, rss int64) {
+	if b.v.o.JSON {
+		b.v.event(struct {
+			Event   string     `json:"event"`
+			Side    bench.Side `json:"side"`
+			Seconds float64    `json:"seconds"`
+			RSS     int64      `json:"rss_bytes"`
+		}{"memory", side, after.Seconds(), rss})
+		return
+	}
+	b.v.write([]byte(string(side) + " after " + Duration(after.Round(time.Second)) + ": RSS " + size(rss) + "\n"))
 }
 
 // Note implements bench.Reporter.
@@ -147,13 +163,10 @@ func spreadText(s *bench.Spread) string {
 
 // quantity writes a number to three digits or so.
 func quantity(f float64) string {
-	abs := f
-	if abs < 0 {
-		abs = -abs
-	}
+	abs := math.Abs(f)
 	switch {
 	case abs >= 99.95:
-		return number(int64(f + 0.5))
+		return number(int64(math.Round(f)))
 	case abs >= 9.995:
 		return strconv.FormatFloat(f, 'f', 1, 64)
 	}
