@@ -3,6 +3,7 @@ package settle
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,6 +23,9 @@ type withheld struct {
 	items  int
 	// shut are the gauges that some of it waits for.
 	shut map[*backlog.Gauge]bool
+	// keys are those of entries that wait or were handed back, where the order of a
+	// key holds across that: what comes after them under their key goes their way.
+	keys map[string]bool
 	// need is what the step in hand needs of each gauge.
 	need []need
 	// leaving: it is handed back instead, because the service stops.
@@ -95,6 +99,7 @@ func (s *Settler) regain(room *reminder) {
 	s.queue = append(w.shares, s.queue...)
 	w.shares, w.items = nil, 0
 	clear(w.shut)
+	clear(w.keys)
 }
 
 // rest arms the reminder for what waits for room and tells how much that is.
@@ -150,10 +155,16 @@ func (s *Settler) withhold(ctx context.Context, shares []batch.Share) []batch.Sh
 // letter never does: what cannot be handled must not stop what can. Nor does the
 // outcome of an entry that was trimmed, which would be lost with this process.
 func (s *Settler) waits(ctx context.Context, it *batch.Item) bool {
+	w := &s.withheld
+	if s.follows(it) {
+		if w.leaving {
+			s.unwritten(it, "what an earlier entry of its key came to was withheld")
+		}
+		return !w.leaving
+	}
 	if it.Action.Verb != batch.Step || it.Outcome.Dead || it.Lease() != batch.Ours || !s.needs(it.Action.Publish) {
 		return false
 	}
-	w := &s.withheld
 	for i, n := range w.need {
 		ok, err := false, error(nil)
 		if !w.shut[n.gauge] {
@@ -171,9 +182,13 @@ func (s *Settler) waits(ctx context.Context, it *batch.Item) bool {
 			s.Fatal(fmt.Errorf("entry %s stays pending: look at the backlog of the stream that it replies to: %w", it.Delivery.ID, err))
 			return false
 		case w.leaving:
-			s.unwritten(it, n.gauge.State())
+			full := n.gauge.State()
+			s.unwritten(it, fmt.Sprintf("what it came to was withheld: stream %s has a backlog of %d, max_backlog is %d",
+				full.Stream, full.Entries, full.Limit))
+			s.closes(it)
 			return false
 		}
+		s.closes(it)
 		if w.shut == nil {
 			w.shut = make(map[*backlog.Gauge]bool)
 		}
@@ -181,6 +196,26 @@ func (s *Settler) waits(ctx context.Context, it *batch.Item) bool {
 		return true
 	}
 	return false
+}
+
+// follows reports whether an outcome goes the way of that of an earlier entry of
+// its key, which waits for room or was handed back. If it were written and the
+// earlier entry came to run again, the key would be out of order; so both run
+// again, in their order.
+func (s *Settler) follows(it *batch.Item) bool {
+	return (it.Action.Verb == batch.Ack || it.Action.Verb == batch.Step) && it.Lease() == batch.Ours &&
+		!it.Foreign && s.withheld.keys[it.Key]
+}
+
+// closes has what comes later under the key of an item go its way.
+func (s *Settler) closes(it *batch.Item) {
+	if s.Keys == nil || it.Key == "" {
+		return
+	}
+	if s.withheld.keys == nil {
+		s.withheld.keys = make(map[string]bool)
+	}
+	s.withheld.keys[strings.Clone(it.Key)] = true // it lies in the memory of a batch
 }
 
 // needs finds what a step needs of each gauge, and reports whether it needs
@@ -208,12 +243,11 @@ next:
 // unwritten hands an entry back whose outcome cannot be written before the
 // service stops. Somebody runs it again, at once; the run that came to nothing is
 // counted like a retry that was asked for, so that no attempt is used up by it.
-func (s *Settler) unwritten(it *batch.Item, full backlog.State) {
-	wait := broker.Wait{ID: it.Delivery.ID, Timed: true, Asked: true, Error: fmt.Sprintf(
-		"the service stopped while what it came to was withheld: stream %s has a backlog of %d, max_backlog is %d", full.Stream, full.Entries, full.Limit)}
+func (s *Settler) unwritten(it *batch.Item, why string) {
+	wait := broker.Wait{ID: it.Delivery.ID, Timed: true, Asked: true, Error: "the service stopped while " + why}
 	if s.MinIdle > 0 {
 		wait.MinIdle = LongIdle
 	}
 	it.Action = batch.Action{Verb: batch.Wait, Wait: wait, Unwritten: true}
-	it.Outcome.Result, it.Outcome.Replies = "", nil
+	it.Outcome.Result, it.Outcome.Replies, it.Outcome.Dead = "", nil, false
 }
