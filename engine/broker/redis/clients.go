@@ -67,7 +67,7 @@ func (o *Options) client(p pool, s *sockets) (redis.UniversalClient, error) {
 			return nil, err
 		}
 	case o.Cluster:
-		c = o.cluster(l)
+		c = o.cluster(l, s)
 	default:
 		c = redis.NewClient(l)
 	}
@@ -112,7 +112,7 @@ func (o *Options) sentinelDialer(master dialer) (dialer, error) {
 	}, nil
 }
 
-func (o *Options) cluster(l *redis.Options) redis.UniversalClient {
+func (o *Options) cluster(l *redis.Options, s *sockets) redis.UniversalClient {
 	c := redis.NewClusterClient(&redis.ClusterOptions{
 		Addrs: []string{l.Addr}, Username: l.Username, Password: l.Password, TLSConfig: l.TLSConfig,
 		DisableRoutingPolicies: true, // every command has its key or may go anywhere
@@ -125,6 +125,6 @@ func (o *Options) cluster(l *redis.Options) redis.UniversalClient {
 		MaintNotificationsConfig: l.MaintNotificationsConfig,
 	})
 	c.OnNewNode(func(node *redis.Client) { node.AddHook(rawReplies{}) })
-	c.AddHook(&whereabouts{client: c, within: o.Timeout / 2})
+	c.AddHook(&whereabouts{client: c, within: o.Timeout / 2, failures: &s.failures})
 	return c
 }

@@ -21,6 +21,9 @@ type sockets struct {
 	clock clock.Clock
 	mu    sync.Mutex
 	open  map[*socket]struct{}
+	// failures counts the commands that no server of a cluster answered: see
+	// whereabouts.
+	failures atomic.Uint64
 }
 
 // socket is a connection that leaves the set when it is closed.

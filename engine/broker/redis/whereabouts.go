@@ -16,14 +16,17 @@ type whereabouts struct {
 	client *redis.ClusterClient
 	// within bounds the question, so that the command has time left.
 	within time.Duration
-	// doubtful: a server was not reached since they were asked for.
-	doubtful atomic.Bool
+	// failures counts the commands that no server answered, over whichever client of
+	// the broker: each has a view of its own, and what one finds out all have to.
+	failures *atomic.Uint64
+	// seen is how many there were when this client asked last.
+	seen atomic.Uint64
 }
 
 // ask asks before the first command after a failure, and not after it: meanwhile the
 // cluster may have promoted a replica. Where no server answers, the command shows it.
 func (w *whereabouts) ask(ctx context.Context) {
-	if !w.doubtful.Swap(false) {
+	if failures := w.failures.Load(); w.seen.Swap(failures) == failures {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, w.within)
@@ -35,7 +38,7 @@ func (w *whereabouts) ask(ctx context.Context) {
 // heard notes whether a command was answered, by an error or not.
 func (w *whereabouts) heard(err error) {
 	if err != nil && !serverSaid(err) {
-		w.doubtful.Store(true)
+		w.failures.Add(1)
 	}
 }
 
