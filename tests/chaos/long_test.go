@@ -69,6 +69,8 @@ type ordeal struct {
 	// late are processes that are stopped for a while, by when they go on.
 	late       map[*process]<-chan time.Time
 	violations []string
+	// told is what the processes said of what may explain a loss.
+	told []string
 }
 
 // TestNothingIsLostAndNothingIsPublishedTwiceWhateverHappens has three processes
@@ -231,6 +233,7 @@ func (o *ordeal) gather(p *process, i int) {
 	for _, v := range violations {
 		o.violations = append(o.violations, fmt.Sprintf("process %d of place %d: %s", p.cmd.Process.Pid, i, v))
 	}
+	o.told = append(o.told, tellingLines(p.output())...)
 	if text := p.output(); strings.Contains(text, "panic") || strings.Contains(text, "fatal error") {
 		o.t.Errorf("a process broke:\n%s", text)
 	}
@@ -245,6 +248,8 @@ func (o *ordeal) judge(length, took time.Duration) {
 		o.disconnects, o.restarts, o.flushes, v.lost, v.duplicates, len(o.violations), v.dead, o.handedBack, 100*float64(o.redelivered)/float64(max(1, o.posted)))
 	if v.lost > 0 || v.duplicates > 0 {
 		o.t.Errorf("%d payments lost, %d replies too many: %s", v.lost, v.duplicates, v.examples)
+		o.t.Logf("told by the processes:\n%s", strings.Join(o.told, "\n"))
+		autopsy(o.t, o.server, v.missing)
 	}
 	if len(o.violations) > 0 {
 		slices.Sort(o.violations)

@@ -270,8 +270,9 @@ type verdict struct {
 	// lost have neither a reply nor a dead letter; duplicates are what is beyond
 	// one of them; dead are the dead letters of both groups.
 	lost, duplicates, dead int
-	// examples name some that are wrong.
+	// examples name some that are wrong, missing are all that are lost.
 	examples string
+	missing  []int
 }
 
 // count looks at everything that was published for payments 0 to n-1.
@@ -306,6 +307,7 @@ func count(t *testing.T, s *redistest.Server, n int) verdict {
 		switch {
 		case times == 0:
 			v.lost++
+			v.missing = append(v.missing, id)
 			example("payment %d has no reply", id)
 		case times > 1:
 			v.duplicates += times - 1
