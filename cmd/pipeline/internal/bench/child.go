@@ -155,7 +155,7 @@ func (k *child) measure(s *side, begin func(), ended <-chan error) error {
 	if err := profiled(); err != nil {
 		return err
 	}
-	k.say(Message{Said: saidDone, Use: use})
+	k.say(Message{Said: saidDone, Use: use, Events: k.tally.events()})
 	return nil
 }
 

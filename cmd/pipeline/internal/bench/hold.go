@@ -25,7 +25,7 @@ func (k *child) hold(s *side, ended <-chan error) error {
 			last, steady = now, 0
 		}
 		if now >= k.job.Total || steady >= holdSteady {
-			k.say(Message{Said: saidDone, Held: now, Use: k.meter.use(k.meter.read())})
+			k.say(Message{Said: saidDone, Events: k.tally.events(), Held: now, Use: k.meter.use(k.meter.read())})
 			return nil
 		}
 	}

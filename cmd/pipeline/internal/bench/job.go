@@ -81,9 +81,12 @@ type Message struct {
 	Settled int64 `json:"settled"`
 	// Held is how many entries it has in its hands, with saidDone of a job that
 	// holds them.
-	Held  int64  `json:"held,omitempty"`
-	Use   Use    `json:"use"`
-	Error string `json:"error,omitempty"`
+	Held int64 `json:"held,omitempty"`
+	Use  Use   `json:"use"`
+	// Events are the warnings of the product\'s engine so far, by name, with
+	// saidDone.
+	Events map[string]int `json:"events,omitempty"`
+	Error  string         `json:"error,omitempty"`
 }
 
 // Use is what a process has used since its go.

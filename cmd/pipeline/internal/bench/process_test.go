@@ -68,8 +68,11 @@ func testRunner(t *testing.T, s *redistest.Server) *Runner {
 	return r
 }
 
-// silent remembers the sides of the rounds.
-type silent struct{ sides []Side }
+// silent remembers the sides of the rounds, and what is noted.
+type silent struct {
+	sides []Side
+	notes []string
+}
 
 func (*silent) Begin(string, string) {}
 
@@ -79,7 +82,7 @@ func (*silent) Case(string, string, []Result) {}
 
 func (*silent) Memory(Side, time.Duration, int64) {}
 
-func (*silent) Note(string, string) {}
+func (s *silent) Note(_, text string) { s.notes = append(s.notes, text) }
 
 // onEach runs a test on every server version.
 func onEach(t *testing.T, f func(t *testing.T, r *Runner)) {

@@ -3,6 +3,8 @@ package bench
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"pipeline/engine/clock"
@@ -51,12 +53,15 @@ type Runner struct {
 	Report  Reporter
 
 	groups int
-	found  []Result
+	// scenario is the one that runs.
+	scenario string
+	found    []Result
 }
 
 // Run runs the scenarios in their order and returns all results.
 func (r *Runner) Run(ctx context.Context, scenarios []Scenario) ([]Result, error) {
 	for _, s := range scenarios {
+		r.scenario = s.Name
 		if err := s.run(ctx, r); err != nil {
 			return r.found, fmt.Errorf("bench %s: %w", s.Name, err)
 		}
@@ -158,5 +163,14 @@ func (r *Runner) run(ctx context.Context, job *Job, fire func(*process) error) (
 		return m, err
 	}
 	m.server = after - before
+	r.disturbed(m.Message)
 	return m, p.finish(ctx)
+}
+
+// disturbed tells what an operator would have been warned of in a round: its
+// figures are those of a disturbed one.
+func (r *Runner) disturbed(m Message) {
+	for _, name := range slices.Sorted(maps.Keys(m.Events)) {
+		r.Report.Note(r.scenario, fmt.Sprintf("a round of the %s was disturbed: %s ×%d", Product, name, m.Events[name]))
+	}
 }

@@ -203,3 +203,33 @@ func TestHandlersReplyTheSame(t *testing.T) {
 		}
 	}
 }
+
+// A round during which the server went away is told.
+func TestADisturbedRoundIsTold(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t, "8.6")
+	r := testRunner(t, s)
+	report := &silent{}
+	r.Report = report
+	job := r.job(Product)
+	job.Streams, job.Total = []string{r.key("in")}, 1
+	if err := r.createGroups(t.Context(), &job, []string{"0"}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := r.run(t.Context(), &job, func(*process) error {
+		for s.Client().ClientKillByFilter(t.Context(), "TYPE", "normal", "SKIPME", "yes").Val() == 0 {
+		}
+		var err error
+		poll(t, "the server takes an entry", func() bool {
+			_, err = r.Server.fill(t.Context(), job.Streams[0], 1, 0)
+			return err == nil
+		})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(report.notes) == 0 || !strings.Contains(report.notes[0], "a round of the pipeline was disturbed: redis.lost ×1") {
+		t.Errorf("notes %q", report.notes)
+	}
+}

@@ -2,11 +2,13 @@ package bench
 
 import (
 	"fmt"
+	"maps"
 	"sync"
 	"sync/atomic"
 
 	"pipeline/engine/observe"
 	"pipeline/engine/spec"
+	"pipeline/sandbox"
 )
 
 // tally counts what a side has settled, and says when a number is reached.
@@ -18,6 +20,8 @@ type tally struct {
 	// wrong is why what is measured is not what it should be.
 	wrong  error
 	failed chan struct{}
+	// unusual counts events of the product that no undisturbed round has.
+	unusual map[string]int
 }
 
 // mark is a number to be reached. at is called once, by who reaches it.
@@ -26,7 +30,7 @@ type mark struct {
 	at func()
 }
 
-func newTally() *tally { return &tally{failed: make(chan struct{})} }
+func newTally() *tally { return &tally{failed: make(chan struct{}), unusual: map[string]int{}} }
 
 // when calls at once the count has reached n.
 func (t *tally) when(n int64, at func()) {
@@ -84,5 +88,20 @@ func (t *tally) Settled(_ *spec.Subscription, outcomes []observe.Outcome) {
 	t.add(len(outcomes))
 }
 
-// Event does nothing: a subscription that fails for good ends the engine.
-func (t *tally) Event(observe.Event) {}
+// Event counts what an operator would be warned of: a lost server, a lost lease.
+// A subscription that fails for good ends the engine besides.
+func (t *tally) Event(e observe.Event) {
+	if e.Level < sandbox.Warn {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.unusual[string(e.Name)]++
+}
+
+// events are the events that were counted.
+func (t *tally) events() map[string]int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return maps.Clone(t.unusual)
+}

@@ -58,6 +58,7 @@ func (r *Runner) together(ctx context.Context, s *source, side Side, n int) (Sam
 	}
 	err = awaitAll(ctx, all, orderStop, saidDone, func(m Message) {
 		use.CPU, use.Bytes = use.CPU+m.Use.CPU, use.Bytes+m.Use.Bytes
+		r.disturbed(m)
 	})
 	if err != nil {
 		return nil, err
