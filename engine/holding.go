@@ -39,6 +39,7 @@ func (n *session) runnerOf() lane.Runner {
 	r := n.sub.runner(n.owner.Consumer)
 	r.OnBegin(n.beginner.Begin)
 	r.OnTally(&n.sub.tally)
+	r.OnServerTime(n.time.Now)
 	if c := n.sub.spec.Claim; c != nil && !n.sub.claimsWithReads() {
 		r.OnPark(func() bool { return n.parked.Len() < mostParked })
 	}

@@ -43,6 +43,7 @@ type session struct {
 	beginner *begin.Beginner
 	keeper   *lease.Keeper
 	permit   *lease.Permit
+	time     *lease.ServerTime
 	sweeper  *reader.Sweeper
 	// reader is nil where only pending entries are wanted.
 	reader *reader.Reader
@@ -59,7 +60,7 @@ func (s *subscription) open(ctx context.Context) (*session, error) {
 	}
 	n := &session{sub: s, slot: slot, number: number, held: batch.NewHeld(), parked: retry.NewParked(), keys: s.newKeys()}
 	n.owner = broker.Owner{Stream: slot.Stream, Group: slot.Group, Consumer: n.predecessors() + slot.Token}
-	n.permit = lease.NewPermit(s.engine.cfg.Clock)
+	n.permit, n.time = lease.NewPermit(s.engine.cfg.Clock), lease.NewServerTime(s.engine.cfg.Clock)
 	n.build()
 	if err := n.keeper.Open(ctx); err != nil {
 		n.giveUpSlot(ctx)
@@ -100,7 +101,7 @@ func (n *session) build() {
 	n.sweeper.Alone = n.reader == nil
 	n.keeper = &lease.Keeper{
 		Broker: cfg.Broker, Owner: n.owner, Clock: cfg.Clock, Server: s.engine.server, Held: n.held, Waits: &n.waits, Keys: n.keys,
-		Slot: n.slot, Number: n.number, MinIdle: s.minIdle, Permit: n.permit, Event: s.event,
+		Slot: n.slot, Number: n.number, MinIdle: s.minIdle, Permit: n.permit, Time: n.time, Event: s.event,
 		SlotLost: n.stop, EntryLost: n.cancelEntry, Interrupted: n.interrupted, Fatal: s.fail,
 	}
 }

@@ -219,7 +219,7 @@ type AdmitRequest struct {
 	// MaxAttempts is at least 3, because the first two deliveries count as
 	// started whether they were or not.
 	MaxAttempts int
-	// Entries have Deliveries of at least 1.
+	// Entries were delivered before, or put back with no delivery counted.
 	Entries []Redelivery
 }
 
@@ -447,6 +447,9 @@ type SlotLease struct {
 	// Slowest is the largest Follows that anyone alive announced; Never when
 	// somebody renews nothing.
 	Slowest time.Duration
+	// Time is the server's clock when it answered, in whole milliseconds: the one by
+	// which entries have their ids.
+	Time time.Time
 }
 
 // Never is the Follows of those who renew nothing: longer than any other.

@@ -37,7 +37,7 @@ var retryBlock = &Block{
 		},
 		{
 			Name: "max_age", Kind: Duration, Min: "1s", DefaultDoc: "without bound", Synonyms: []string{"ttl", "max_elapsed_time", "deadline", "expires", "max_elapsed"}, Example: `"24h"`,
-			Doc: "A failed attempt of an entry older than this, by its id, is its last.", Since: since,
+			Doc: "A failed attempt of an entry older than this, by its id and the server's clock, is its last.", Since: since,
 		},
 	},
 }

@@ -214,11 +214,12 @@ func (m *comparison) slot(rt *rapid.T) {
 	claims, follows := anyPeriod.Draw(rt, "min_idle"), anyPeriod.Draw(rt, "follows")
 	m.both(rt, fmt.Sprintf("%s slot %d of %s/%s with %q, %v, %v", what, n, group, base, token, claims, follows), func(s *side) string {
 		r := broker.SlotRequest{Stream: s.stream, Group: group, Base: base, Token: token, TTL: time.Hour, MinIdle: claims, Follows: follows}
-		var held any
+		var held broker.SlotLease
+		var got int
 		var err error
 		switch what {
 		case "acquire":
-			held, err = s.Broker.AcquireSlot(s.Context(), r)
+			got, err = s.Broker.AcquireSlot(s.Context(), r)
 		case "renew":
 			held, err = s.Broker.RenewSlot(s.Context(), r, n)
 		case "release":
@@ -228,7 +229,8 @@ func (m *comparison) slot(rt *rapid.T) {
 			held, err = s.Broker.RenewSlot(s.Context(), r, n)
 			s.Advance(3 * time.Millisecond)
 		}
-		return fmt.Sprint(held, kindOf(s, err))
+		held.Time = time.Time{}
+		return fmt.Sprint(got, held, kindOf(s, err))
 	})
 }
 

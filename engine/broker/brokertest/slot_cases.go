@@ -166,10 +166,22 @@ var slotCases = []testCase{
 		b.Base = a.Base
 		lease, err := k.Broker.RenewSlot(k.Context(), b, 0)
 		k.ok(err)
+		lease.Time = time.Time{}
 		equal(k, "lease", lease, broker.SlotLease{Least: time.Second, Slowest: 30 * time.Second})
 		other := k.claimer("c", time.Minute, time.Minute)
 		other.Group = "risk"
 		k.peers(other, time.Minute, time.Minute)
+	}},
+	{"tells the server's time", nil, func(k *kit) {
+		for _, r := range []broker.SlotRequest{k.slotRequest("t0"), k.claimer("a", time.Second, time.Second)} {
+			before := k.serverTime()
+			lease, err := k.Broker.RenewSlot(k.Context(), r, 0)
+			k.ok(err)
+			if after := k.serverTime(); lease.Time.Before(before.Add(-slack)) || lease.Time.After(after.Add(slack)) {
+				k.Fatalf("the server says that it is %v, which was asked between %v and %v", lease.Time, before, after)
+			}
+			k.Advance(20 * time.Millisecond)
+		}
 	}},
 	{"counts nobody who was silent for the time to live and what it follows", nil, func(k *kit) {
 		a, b := k.claimer("a", time.Hour, 4*time.Second), k.claimer("b", 300*time.Millisecond, 0)

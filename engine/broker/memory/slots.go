@@ -76,7 +76,7 @@ func (b *Broker) RenewSlot(ctx context.Context, r broker.SlotRequest, slot int) 
 	ttl := max(1, milliseconds(r.TTL))
 	err := b.extend(ctx, "renew slot", &r, slot, func(l *lease, x *beside, now int64) {
 		free := l == nil && x.free(r.Base, slot, now)
-		found.Held = l != nil || free
+		found.Held, found.Time = l != nil || free, instant(now)
 		switch {
 		case l != nil:
 			l.until = now + ttl

@@ -32,6 +32,8 @@ type Item struct {
 	// First is when a redelivered entry was first delivered; zero where that is
 	// not known.
 	First time.Time
+	// Waited: it was put back, or kept here, until a time that has come.
+	Waited bool
 	// Alone: its last delivery came to no outcome, perhaps because its process died
 	// of it. It is run beside no other such entry.
 	Alone bool

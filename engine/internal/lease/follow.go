@@ -28,6 +28,7 @@ func (k *Keeper) follow(ctx context.Context) error {
 			return err
 		}
 		k.name.part.OK()
+		k.Time.Hear(found.Time)
 		k.grant(asked, found.Slowest)
 		if !found.Held && k.opened {
 			k.slotTaken()

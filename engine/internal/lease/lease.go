@@ -52,6 +52,8 @@ type Keeper struct {
 	MinIdle time.Duration
 	// Permit is granted while this consumer may claim.
 	Permit *Permit
+	// Time is set by what the server answers; nil where nobody needs it.
+	Time *ServerTime
 	// SlotLost is called when another process holds the slot: everything must
 	// stop and start again under a new name.
 	SlotLost func()

@@ -72,6 +72,7 @@ type candidate struct {
 	past      string
 	first     time.Time
 	alone     bool
+	waited    bool
 }
 
 // Dispatch brings deliveries to the lanes. It blocks while lanes are full. It
@@ -109,7 +110,7 @@ func (d *Dispatcher) dispatch(ctx context.Context, ds []broker.Delivery, by arri
 		d.replace(ds, epoch)
 	}
 	before := d.last
-	if !d.unusual(ds) {
+	if !d.unusual(ds) && !d.mayWait(by) {
 		b := batch.Get(len(ds))
 		b.Swept = by != read
 		for i := range ds {
@@ -130,7 +131,7 @@ func (d *Dispatcher) dispatch(ctx context.Context, ds []broker.Delivery, by arri
 		it := b.Grow()
 		it.Delivery, it.Used = run[i].delivery, run[i].used
 		it.Exhausted, it.Past = run[i].exhausted, run[i].past
-		it.First, it.Alone = run[i].first, run[i].alone
+		it.First, it.Alone, it.Waited = run[i].first, run[i].alone, run[i].waited
 	}
 	return cmp.Or(d.send(ctx, b), err)
 }
@@ -185,6 +186,11 @@ func (d *Dispatcher) send(ctx context.Context, b *batch.Batch) error {
 	return err
 }
 
+// mayWait reports whether there may be copies among them that a retry made and that
+// wait: entries of which no delivery is counted. Where nobody claims, sweeps bring
+// those back, and the server has to be asked about them, too.
+func (d *Dispatcher) mayWait(by arrival) bool { return d.Park && by == swept }
+
 // check returns the deliveries that may run.
 func (d *Dispatcher) check(ctx context.Context, ds []broker.Delivery, by arrival) ([]candidate, error) {
 	var run []candidate
@@ -197,8 +203,8 @@ func (d *Dispatcher) check(ctx context.Context, ds []broker.Delivery, by arrival
 		case e.Deliveries == 0 && d.Held.Ours(e.ID):
 			// Its group was lost meanwhile. It is settled by who runs it here.
 			d.Tally.Count(tally.Again, 1)
-		case e.Deliveries == 0:
-			run = append(run, candidate{delivery: e})
+		case e.Deliveries == 0 && !d.mayWait(by):
+			run = append(run, candidate{delivery: e, waited: by == fetched})
 		case d.Held.Contains(e.ID), by != fetched && d.Keys.Contains(e.ID):
 			s.Waits = append(s.Waits, broker.Wait{ID: e.ID, Uncount: true})
 		default:
@@ -275,7 +281,7 @@ func (d *Dispatcher) inquire(
 	var run []candidate
 	for i, a := range admissions {
 		e := again[i]
-		c := candidate{delivery: e, used: int(a.Record.Attempts(e.Deliveries)), past: a.Record.Error, first: a.Record.First}
+		c := candidate{delivery: e, used: int(a.Record.Attempts(e.Deliveries)), past: a.Record.Error, first: a.Record.First, waited: !a.Record.Due.IsZero()}
 		switch a.Verdict {
 		case broker.Run:
 			c.alone = e.Deliveries >= broker.Recorded && a.Record.Unsettled(e.Deliveries)

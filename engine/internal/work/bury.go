@@ -61,9 +61,10 @@ func (r *Runner) copyBack(it *batch.Item) {
 // tooEarly is how much longer a copy that a retry made has to wait before it
 // runs. A copy is in the stream at once, so that a handler which asks for a
 // retry again and again would keep the stream and the server busy with nothing
-// else; it runs no sooner than a failed attempt would.
+// else; it runs no sooner than a failed attempt would, by the server's clock. It
+// waits once: a server's clock that is set back makes ids times to come.
 func (r *Runner) tooEarly(it *batch.Item) time.Duration {
-	if len(it.Body.Headers) == 0 || r.plan.sub.Claim != nil || r.consumer == "" {
+	if len(it.Body.Headers) == 0 || r.plan.sub.Claim != nil || r.consumer == "" || it.Waited {
 		return 0 // a dry-run says what comes of the entry, not when
 	}
 	count, _ := codec.Retries(it.Body.Headers, r.plan.sub.Group.Name)
@@ -71,6 +72,5 @@ func (r *Runner) tooEarly(it *batch.Item) time.Duration {
 		return 0
 	}
 	delay := max(leastWait, retry.Delay(&r.plan.sub.Retry, count, 0.5))
-	age := r.clock.Now().Sub(time.UnixMilli(int64(it.Delivery.ID.Ms)))
-	return min(delay, delay-age)
+	return min(delay, delay-r.age(it))
 }

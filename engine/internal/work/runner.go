@@ -26,9 +26,11 @@ type Runner struct {
 	consumer string
 	code     Code
 	clock    clock.Clock
-	logs     func(*sandbox.Delivery) []sandbox.LogLine
-	minIdle  time.Duration
-	random   func() float64
+	// server is the clock by which entries have their ids.
+	server  func() time.Time
+	logs    func(*sandbox.Delivery) []sandbox.LogLine
+	minIdle time.Duration
+	random  func() float64
 	// parks reports whether longer waits than a block are parked, too; nil for no.
 	parks func() bool
 	// begin is asked before a redelivered entry runs; nil in a dry-run.
@@ -58,12 +60,21 @@ type Runner struct {
 func NewRunner(
 	p *Plan, consumer string, code Code, c clock.Clock, random func() float64, logs func(*sandbox.Delivery) []sandbox.LogLine,
 ) *Runner {
-	return &Runner{plan: p, consumer: consumer, code: code, clock: c, random: random, logs: logs, minIdle: groupMinIdle(p.sub.Group)}
+	return &Runner{plan: p, consumer: consumer, code: code, clock: c, server: c.Now, random: random, logs: logs, minIdle: groupMinIdle(p.sub.Group)}
 }
 
 // OnBegin has f asked whether a redelivered entry may run, just before it does. f
 // may wait.
 func (r *Runner) OnBegin(f func(context.Context, *batch.Item) bool) { r.begin = f }
+
+// OnServerTime has the age of entries told by the server's clock, which now tells,
+// in place of this machine's. Call it before anything runs.
+func (r *Runner) OnServerTime(now func() time.Time) { r.server = now }
+
+// age is for how long an entry has been in its stream.
+func (r *Runner) age(it *batch.Item) time.Duration {
+	return r.server().Sub(time.UnixMilli(int64(it.Delivery.ID.Ms)))
+}
 
 // OnTally has the runs counted. Call it before anything runs.
 func (r *Runner) OnTally(t *tally.Tally) { r.tally = t }
@@ -284,13 +295,12 @@ func (r *Runner) fail(it *batch.Item, f *outcome.Failure) {
 	s, out := r.plan.sub, &it.Outcome
 	out.Result, out.Kind, out.Error = observe.ResultFailed, f.Kind, f.Message
 	attempt := it.Used + 1
-	age := r.clock.Now().Sub(time.UnixMilli(int64(it.Delivery.ID.Ms)))
 	switch {
 	case s.OnFailure == spec.PolicyStop:
 		it.Action = batch.Action{Verb: batch.Stop}
 	case s.OnFailure == spec.PolicyDead, attempt >= s.Retry.MaxAttempts:
 		r.bury(it, codec.ReasonFailed, f.Message)
-	case s.Retry.MaxAge > 0 && age >= s.Retry.MaxAge:
+	case s.Retry.MaxAge > 0 && r.age(it) >= s.Retry.MaxAge:
 		r.bury(it, codec.ReasonExpired, f.Message)
 	default:
 		out.After, out.HasAfter = retry.Delay(&s.Retry, attempt, r.random()), true

@@ -213,7 +213,13 @@ func (k *Keyspace) AcquireSlot(ctx context.Context, r broker.SlotRequest) (int, 
 
 // RenewSlot implements broker.Broker.
 func (k *Keyspace) RenewSlot(ctx context.Context, r broker.SlotRequest, n int) (broker.SlotLease, error) {
-	return slot(ctx, k, "renew slot", r, func(b *redis.Broker, r broker.SlotRequest) (broker.SlotLease, error) { return b.RenewSlot(ctx, r, n) })
+	return slot(ctx, k, "renew slot", r, func(b *redis.Broker, r broker.SlotRequest) (broker.SlotLease, error) {
+		lease, err := b.RenewSlot(ctx, r, n)
+		if err == nil {
+			lease.Time = k.frame.at
+		}
+		return lease, err
+	})
 }
 
 // ReleaseSlot implements broker.Broker.

@@ -8,7 +8,7 @@
 -- ARGV[4]   the min_idle (ms) by which it renews what it holds, 0 for not at all
 -- ARGV[5]   time to live of what it announces (ms)
 -- Replies   1 if nobody else holds the lease, 0 if somebody does; the smallest min_idle of all alive, 0 for none;
---           the largest min_idle by which anyone alive renews, -1 if somebody does not renew
+--           the largest min_idle by which anyone alive renews, -1 if somebody does not renew; the time (ms)
 --
 -- Who is alive is one sorted set with three members for each token, told apart by the range of their scores:
 -- u:token  until when it counts as alive (ms of the server's clock: above 1e12)
@@ -30,7 +30,7 @@ local function leave(gone) redis.call('ZREM', alive, 'u:' .. gone, 'm:' .. gone,
 if ARGV[2] == '0' then
   if held then redis.call('DEL', slot) end
   leave(token)
-  return { held and 1 or 0, 0, 0 }
+  return { held and 1 or 0, 0, 0, 0 }
 end
 if held then
   redis.call('PEXPIRE', slot, ARGV[2])
@@ -59,4 +59,4 @@ if not doneOrFull(added) then return added end
 local least = redis.call('ZRANGEBYSCORE', alive, 1, '(' .. never, 'WITHSCORES', 'LIMIT', 0, 1)[2] or 0
 local slowest = redis.call('ZRANGEBYSCORE', alive, '-inf', '(0', 'WITHSCORES', 'LIMIT', 0, 1)[2] or 0
 slowest = -slowest
-return { held and 1 or 0, tonumber(least), slowest == tonumber(never) and -1 or slowest }
+return { held and 1 or 0, tonumber(least), slowest == tonumber(never) and -1 or slowest, now }
