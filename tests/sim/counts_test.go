@@ -72,21 +72,27 @@ func (c *counts) heard(s *broker.Settlement, res *broker.SettleResult) {
 		delete(c.open, holding{s.Consumer, id})
 		c.count(c.over, s.Consumer, result)
 	})
-	unwritten := func(id broker.ID, said observe.Result) {
+	unwritten := func(id broker.ID, said ...observe.Result) {
 		h := holding{s.Consumer, id}
 		switch result, ok := c.open[h]; {
 		case ok:
 			c.count(c.unheard, s.Consumer, result) // it may be taken for what it was, or for stale
 			delete(c.open, h)
 		case c.again[s.Owner]: // it may take for its own what somebody else has settled
-			c.count(c.unheard, s.Consumer, said)
+			for _, result := range said {
+				c.count(c.unheard, s.Consumer, result)
+			}
 		}
 		c.stale[c.key(s.Consumer, observe.ResultStale)]++
 	}
 	for i := range s.Steps {
 		if res.Steps[i].Status == broker.NotOwned {
 			id := s.Steps[i].ID
-			unwritten(id, result(&s.Steps[i], c.sim.model.words[holding{s.Consumer, id}]))
+			said := []observe.Result{c.result(s.Group, &s.Steps[i], c.sim.model.words[holding{s.Consumer, id}])}
+			if s.Steps[i].Mark != "" && said[0] != observe.ResultDuplicate {
+				said = append(said, observe.ResultDuplicate) // where its key is marked, for another entry
+			}
+			unwritten(id, said...)
 		}
 	}
 	for i := range s.Waits {
@@ -123,7 +129,7 @@ func (c *counts) each(s *broker.Settlement, res *broker.SettleResult, tell func(
 		case broker.Duplicate:
 			tell(step.ID, observe.ResultDuplicate)
 		case broker.Done, broker.Torn:
-			tell(step.ID, result(step, said(step.ID)))
+			tell(step.ID, c.result(s.Group, step, said(step.ID)))
 		case broker.NotOwned, broker.Refused, broker.Gone:
 		}
 	}
@@ -141,10 +147,13 @@ func (c *counts) each(s *broker.Settlement, res *broker.SettleResult, tell func(
 }
 
 // result is what a step that was done is counted as.
-func result(step *broker.Step, said string) observe.Result {
+func (c *counts) result(group string, step *broker.Step, said string) observe.Result {
 	if len(step.Publish) == 0 {
-		if said == "ack" || said == "drop" {
+		switch {
+		case said == "ack" || said == "drop":
 			return observe.Result(said)
+		case c.foreign(group, step.ID):
+			return observe.ResultForeignRetry
 		}
 		return observe.ResultDuplicate
 	}
@@ -162,6 +171,22 @@ func result(step *broker.Step, said string) observe.Result {
 		return "letter failed"
 	}
 	return "letter invalid"
+}
+
+// foreign reports whether an entry is the copy that a retry in another group made.
+func (c *counts) foreign(group string, id broker.ID) bool {
+	c.sim.model.number(id) // so that it is known
+	return slices.ContainsFunc(c.sim.model.known[id].fields, func(f broker.Field) bool { return f.Name == "h:x-retry-group" && f.Value != group })
+}
+
+// begins is told of starts that a worker has asked for: what it does not hold any
+// more, or cannot be asked about, is stale there.
+func (c *counts) begins(o broker.Owner, ids []broker.ID, holdings []broker.Holding, err error) {
+	for i := range ids {
+		if err != nil && !broker.Transient(err) || err == nil && holdings[i] == broker.HeldByOther {
+			c.stale[c.key(o.Consumer, observe.ResultStale)]++
+		}
+	}
 }
 
 // results are those that are compared.

@@ -122,6 +122,8 @@ func (m *marks) done(s *broker.Settlement, step *broker.Step, k placeOfKey, said
 		m.set[k] = append(m.set[k], marking{m.sim.time().Truncate(time.Millisecond), step.ID})
 	case step.Mark != "":
 		model.wrong("marks: entry %v of %s marks its key %s, and was not settled by its handler: %q", step.ID, s.Group, k.key, said)
+	case len(step.Publish) == 0 && model.counts.foreign(s.Group, step.ID):
+		// Acknowledged behind a fence, because its group may have been lost meanwhile.
 	case len(step.Publish) == 0:
 		if worker := model.counts.worker(s.Consumer); model.epoch == 0 && (len(m.set[k]) == 0 || !m.known[toldKey{worker, s.Group, k.key}]) {
 			model.wrong("marks: entry %v of %s was acknowledged unrun, and nobody was told of its key %s", step.ID, s.Group, k.key)

@@ -412,7 +412,10 @@ func (m *model) await(k place, id broker.ID) {
 }
 
 // held checks, as an entry runs, that no earlier one of its key is retried by the
-// same consumer.
+// same consumer. One that another consumer has taken over is retried there: order
+// is promised inside one consumer, and who lost the earlier entry goes on with the
+// later ones. Only a consumer that did not renew in time, by the server's clock,
+// may lose it.
 func (m *model) held(l lane, k place, id broker.ID) {
 	delete(m.waiting[m.lanes[k]], id)
 	m.lanes[k] = l
@@ -420,8 +423,24 @@ func (m *model) held(l lane, k place, id broker.ID) {
 		return
 	}
 	for earlier := range m.waiting[l] {
-		if earlier.Less(id) && !m.entries[m.number(earlier)].gone {
+		if !earlier.Less(id) || m.entries[m.number(earlier)].gone {
+			continue
+		}
+		by := m.sim.holder(k.group, earlier)
+		switch worker := m.counts.worker(l.consumer); {
+		case by == l.consumer:
 			m.wrong("hold: entry %v of key %s runs at %s while %v is retried", id, l.key, l.consumer, earlier)
+		case by != "" && !m.excused(worker, m.sim.Now()):
+			m.wrong("hold: entry %v of key %s runs at %s, from which %s took %v, which is retried", id, l.key, l.consumer, by, earlier)
 		}
 	}
+}
+
+// holder is under whom an entry is pending, empty where it is not.
+func (s *sim) holder(group string, id broker.ID) string {
+	p, err := s.memory.Pending(context.Background(), "in", group, "", id.Prev(), 1)
+	if err != nil || len(p) == 0 || p[0].ID != id {
+		return ""
+	}
+	return p[0].Consumer
 }

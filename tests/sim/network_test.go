@@ -122,7 +122,11 @@ func (w wire) Marked(ctx context.Context, r broker.MarkedRequest) ([]broker.Mark
 }
 
 func (w wire) Begin(ctx context.Context, o broker.Owner, ids []broker.ID) ([]broker.Holding, error) {
-	return pass(w, "begin", func() ([]broker.Holding, error) { return w.Broker.Begin(ctx, o, ids) })
+	w.sim.model.order.begins(o, ids)
+	holdings, err := pass(w, "begin", func() ([]broker.Holding, error) { return w.Broker.Begin(ctx, o, ids) })
+	w.sim.model.order.begun(o, ids, holdings, err)
+	w.sim.model.counts.begins(o, ids, holdings, err)
+	return holdings, err
 }
 
 func (w wire) Renew(ctx context.Context, o broker.Owner, ids []broker.ID) ([]broker.Holding, error) {

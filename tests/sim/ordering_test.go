@@ -21,6 +21,11 @@ type ordering struct {
 	// it was settled there.
 	arrived map[holding]arrival
 	ended   map[holding]int
+	// before is when it came before that, if it did.
+	before map[holding]arrival
+	// picked is when what a consumer has chosen to run had come to it, while its start
+	// is written down. It may come once more meanwhile, where its group was lost.
+	picked map[holding]arrival
 	// started are the starts of each key in each consumer.
 	started map[lane][]begun
 	// checked are what a consumer was given last, together with entries that it has
@@ -52,6 +57,7 @@ type begun struct {
 
 func (o *ordering) init(now func() time.Time) {
 	o.now, o.arrived, o.ended = now, map[holding]arrival{}, map[holding]int{}
+	o.before, o.picked = map[holding]arrival{}, map[holding]arrival{}
 	o.started, o.checked = map[lane][]begun{}, map[broker.Owner][]broker.ID{}
 }
 
@@ -78,7 +84,30 @@ func (o *ordering) asked(owner broker.Owner) {
 
 func (o *ordering) arrive(owner broker.Owner, ids []broker.ID) {
 	for _, id := range ids {
-		o.arrived[holding{owner.Consumer, id}] = arrival{o.moment, o.now()}
+		h := holding{owner.Consumer, id}
+		if last, again := o.arrived[h]; again && last.time.Before(o.now()) {
+			o.before[h] = last
+		}
+		o.arrived[h] = arrival{o.moment, o.now()}
+	}
+}
+
+// begins is told that a consumer has starts of entries written down.
+func (o *ordering) begins(owner broker.Owner, ids []broker.ID) {
+	for _, id := range ids {
+		h := holding{owner.Consumer, id}
+		if _, again := o.picked[h]; !again {
+			o.picked[h] = o.arrived[h]
+		}
+	}
+}
+
+// begun is told what came of that, unless it is asked for again.
+func (o *ordering) begun(owner broker.Owner, ids []broker.ID, holdings []broker.Holding, err error) {
+	for i, id := range ids {
+		if err != nil && !broker.Transient(err) || err == nil && holdings[i] == broker.HeldByOther {
+			delete(o.picked, holding{owner.Consumer, id})
+		}
 	}
 }
 
@@ -86,7 +115,13 @@ func (o *ordering) arrive(owner broker.Owner, ids []broker.ID) {
 func (o *ordering) starts(l lane, d *sandbox.Delivery, id broker.ID, at time.Time) string {
 	o.moment++
 	h := holding{l.consumer, id}
-	came := o.arrived[h]
+	came, picked := o.picked[h]
+	if delete(o.picked, h); !picked {
+		came = o.arrived[h]
+	}
+	if came.time.After(at) { // it came once more after it was chosen: its group was lost
+		came = o.before[h]
+	}
 	defer func() {
 		o.started[l] = append(o.started[l], begun{id, came, at, d.Deliveries < broker.Recorded})
 		for owner, ids := range o.checked {
@@ -95,7 +130,7 @@ func (o *ordering) starts(l lane, d *sandbox.Delivery, id broker.ID, at time.Tim
 			}
 		}
 	}()
-	if o.ended[h] > came.moment {
+	if o.ended[h] > o.arrived[h].moment {
 		return "again: it was settled since it came"
 	}
 	for _, s := range o.started[l] {
