@@ -8,6 +8,7 @@ type settings struct {
 	files              map[string]string // name in the server's folder -> content
 	username, password string            // what clients log in with
 	sentinel           bool              // it is a sentinel and holds no data
+	secure             *secure           // it speaks TLS alone; nil for none
 }
 
 func newSettings(options []Option) *settings {

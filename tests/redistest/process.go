@@ -72,8 +72,7 @@ func (p *process) arguments() []string {
 	if p.settings.sentinel {
 		return p.sentinelArguments()
 	}
-	directives := append([][]string{
-		{"port", strconv.Itoa(p.port)},
+	directives := append(p.settings.ports(p.port), append([][]string{
 		{"bind", "127.0.0.1"},
 		{"save", ""},
 		{"appendonly", "no"},
@@ -81,7 +80,7 @@ func (p *process) arguments() []string {
 		{"logfile", p.logFile()},
 		{"databases", strconv.Itoa(databases)},
 		{"enable-debug-command", "local"},
-	}, p.settings.directives...)
+	}, p.settings.directives...)...)
 	var arguments []string
 	for _, directive := range directives {
 		arguments = append(arguments, "--"+directive[0])

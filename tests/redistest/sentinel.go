@@ -35,12 +35,11 @@ const sentinelFile = "sentinel.conf"
 // sentinelArguments is the command line of a sentinel.
 func (p *process) sentinelArguments() []string {
 	arguments := []string{filepath.Join(p.folder, sentinelFile), "--sentinel"}
-	for _, directive := range append([][]string{
-		{"port", strconv.Itoa(p.port)},
+	for _, directive := range append(append(p.settings.ports(p.port), [][]string{
 		{"bind", "127.0.0.1"},
 		{"dir", p.folder},
 		{"logfile", p.logFile()},
-	}, p.settings.directives...) {
+	}...), p.settings.directives...) {
 		arguments = append(append(arguments, "--"+directive[0]), directive[1:]...)
 	}
 	return arguments

@@ -72,10 +72,14 @@ func ownLauncher(t testing.TB, version string) string {
 }
 
 func newServer(t testing.TB, version string, p *process) *Server {
-	return &Server{
+	s := &Server{
 		Version: version, Addr: p.address(), t: t, process: p,
 		login: redis.Options{Addr: p.address(), Username: p.settings.username, Password: p.settings.password},
 	}
+	if p.settings.secure != nil {
+		s.login.TLSConfig = p.settings.secure.config
+	}
+	return s
 }
 
 // identify asks the server what it is. A login that may not ask leaves the version that was asked for.
@@ -162,6 +166,9 @@ func (s *Server) CLI(arguments ...string) string {
 	path := s.CLIPath()
 	host, port, _ := strings.Cut(s.Addr, ":")
 	base := []string{"-e", "-h", host, "-p", port, "-n", strconv.Itoa(s.DB)}
+	if s.process != nil {
+		base = append(base, s.process.settings.secure.cli()...)
+	}
 	if s.login.Username != "" {
 		base = append(base, "--user", s.login.Username)
 	}

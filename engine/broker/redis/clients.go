@@ -42,7 +42,8 @@ func (o *Options) tune(l *redis.Options, p pool, s *sockets) {
 	l.PipelinePoolSize = -1
 	l.ReadBufferSize = readBuffer
 	l.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	l.Dialer = s.dialer(redis.NewDialer(l))
+	g := guide{block: "the tls block", shows: o.TLS != nil && o.TLS.Cert != ""}
+	l.Dialer = s.dialer(g.dialer(redis.NewDialer(l)))
 }
 
 // introduce names the connection for CLIENT LIST, where the login may do so.
@@ -103,7 +104,8 @@ func (o *Options) sentinelDialer(master dialer) (dialer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sentinel: %w", err)
 	}
-	sentinel := redis.NewDialer(&redis.Options{DialTimeout: o.Timeout, TLSConfig: config})
+	g := guide{block: "the tls block of sentinel", shows: o.Sentinel.TLS != nil && o.Sentinel.TLS.Cert != ""}
+	sentinel := g.dialer(redis.NewDialer(&redis.Options{DialTimeout: o.Timeout, TLSConfig: config}))
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if slices.Contains(o.Sentinel.Addresses, addr) {
 			return sentinel(ctx, network, addr)

@@ -175,9 +175,13 @@ func demoted(detail string) bool {
 
 // connectionError is the kind and text of an error that is no reply.
 func (b *Broker) connectionError(err error) (kind error, detail string) { //nolint:revive,staticcheck // the kind is a result like the text, not a failure
-	switch {
-	case errors.Is(err, redis.ErrClosed) || b.closed.Load():
+	if b.closed.Load() || errors.Is(err, redis.ErrClosed) {
 		return broker.ErrClosed, ""
+	}
+	if secure, ok := errors.AsType[*tlsError](err); ok {
+		return broker.ErrUnavailable, secure.Error()
+	}
+	switch {
 	case errors.Is(err, errProtocol):
 		return nil, err.Error()
 	case errors.Is(err, redis.ErrPoolTimeout):

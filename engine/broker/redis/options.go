@@ -1,12 +1,9 @@
 package redis
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"strings"
 	"time"
 
@@ -38,10 +35,6 @@ type Options struct {
 	// Clock paces the waking of blocked readers. Default the machine's.
 	Clock clock.Clock
 }
-
-// TLS names PEM files. Without CA the machine's certificates are trusted; Cert
-// and Key come together; ServerName replaces the host as the name to verify.
-type TLS struct{ CA, Cert, Key, ServerName string }
 
 // Sentinel names a master and the sentinels that know where it is.
 type Sentinel struct {
@@ -122,39 +115,4 @@ func (o *Options) check(l *redis.Options) error {
 		}
 	}
 	return nil
-}
-
-// config reads the files and adds them to base, which may be nil.
-func (t *TLS) config(base *tls.Config) (*tls.Config, error) {
-	if t == nil {
-		return base, nil
-	}
-	c := &tls.Config{MinVersion: tls.VersionTLS12}
-	if base != nil {
-		c = base.Clone()
-	}
-	if t.ServerName != "" {
-		c.ServerName = t.ServerName
-	}
-	if t.CA != "" {
-		pem, err := os.ReadFile(t.CA)
-		if err != nil {
-			return nil, fmt.Errorf("tls: ca: %w", err)
-		}
-		c.RootCAs = x509.NewCertPool()
-		if !c.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("tls: ca: %s holds no PEM certificate", t.CA)
-		}
-	}
-	if (t.Cert == "") != (t.Key == "") {
-		return nil, errors.New("tls: cert and key belong together, one is missing")
-	}
-	if t.Cert != "" {
-		pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
-		if err != nil {
-			return nil, fmt.Errorf("tls: cert and key: %w", err)
-		}
-		c.Certificates = []tls.Certificate{pair}
-	}
-	return c, nil
 }

@@ -77,7 +77,9 @@ func (s *sockets) dialer(next dialer) dialer {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := next(ctx, network, addr)
 		if err != nil {
-			if _, ok := errors.AsType[*net.OpError](err); !ok { // that one names the address itself
+			_, operation := errors.AsType[*net.OpError](err)
+			_, explained := errors.AsType[*tlsError](err)
+			if !operation && !explained { // these name the address themselves
 				err = fmt.Errorf("connect to %s: %w", addr, err)
 			}
 			// Joined, because the library takes off one layer of what it wraps.
