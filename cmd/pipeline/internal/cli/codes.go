@@ -96,11 +96,11 @@ var codeDocs = map[diag.Code]codeDoc{
 	},
 	"server_unavailable": {
 		[]int{exitServer}, "The server cannot be reached, or broke off the connection.",
-		"Check that it runs, its address and the network between. run waits for a server by itself.",
+		"Check that it runs, its address and the network between; with TLS the message says what to set. run waits for a server by itself.",
 	},
 	"server_refuses": {
 		[]int{exitServer}, "The server refuses the login, or the login lacks a right.",
-		"Check username and password; the message names the command and the key that were refused.",
+		"Check username and password; the message names the command and the key that were refused. docs/rights.md has the rule that each command needs.",
 	},
 	"server_full": {
 		[]int{exitServer}, "The server is out of memory and refuses to write. Nothing was acknowledged that was not written.",
@@ -212,7 +212,7 @@ var codeDocs = map[diag.Code]codeDoc{
 	},
 	plan.CodeRights: {
 		[]int{exitServer}, "The login lacks commands, or keys, that run needs for this pipeline.",
-		"Give it the rules that the message names; plan prints the whole rule of a worker's login.",
+		"Give it the rules that the message names; plan prints the whole rule of a worker's login, and docs/rights.md tells what the other commands need.",
 	},
 	plan.CodeCreateRight: {
 		[]int{exitServer}, "A group is absent, and the login may not create it.",

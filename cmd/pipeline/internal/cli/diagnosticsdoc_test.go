@@ -129,7 +129,7 @@ func docFamilies(t *testing.T, pages map[diag.Code]*explain.Page) []docFamily {
 	}
 	own := docFamily{
 		Title: "The command line and the server",
-		Intro: "These are no problems of a pipeline file: they are about the arguments, the input, or the server.",
+		Intro: "These are no problems of a pipeline file: they are about the arguments, the input, or the server. What a login needs is told in [rights.md](rights.md), what TLS needs in [topologies.md](topologies.md#tls).",
 	}
 	for _, code := range codeNames() {
 		own.Pages = append(own.Pages, onePage(t, code, pages))
