@@ -43,7 +43,7 @@ func TestTLS(t *testing.T) {
 		{addr, wrongName, []string{"elsewhere.test", "set server_name in the tls block"}},
 		{addr, noCert, []string{"set cert and key in the tls block"}}, // the server's reason may be lost with the connection
 		{addr, strange, []string{"unknown certificate authority", "the server refuses the client certificate"}},
-		{plain, whole, []string{"does not look like a TLS handshake", "does not speak TLS at this port"}},
+		{plain, whole, []string{"if the server does not speak TLS at this port, name its tls-port"}},
 	} {
 		b := openWith(t, redis.Options{URL: "rediss://" + c.addr, TLS: &c.tls})
 		_, err := b.Add(t.Context(), []broker.Add{message(stream, field("a", "b"))})

@@ -68,8 +68,12 @@ func (g guide) remedy(err error) string {
 	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
 		return "give the server a certificate that is valid now, if this machine's clock is right"
 	}
-	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
-		return "the server does not speak TLS at this port; name its tls-port, or connect by redis:// and without " + g.block
+	// A server without TLS takes the client's first words for the beginning of a command
+	// and waits for its end. That a server cannot be reached in time is a net.OpError.
+	_, record := errors.AsType[tls.RecordHeaderError](err)
+	_, operation := errors.AsType[*net.OpError](err)
+	if record || errors.Is(err, context.DeadlineExceeded) && !operation {
+		return "there was no handshake: if the server does not speak TLS at this port, name its tls-port, or connect by redis:// and without " + g.block
 	}
 	// What the server says is an alert, whose type the library keeps to itself.
 	if said, ok := errors.AsType[*net.OpError](err); ok && said.Op == "remote error" {
