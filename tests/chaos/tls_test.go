@@ -138,7 +138,7 @@ func noKey(t *testing.T, path, output string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range strings.Split(string(text), "\n") {
+	for line := range strings.SplitSeq(string(text), "\n") {
 		if len(line) > 8 && !strings.Contains(line, "-----") && strings.Contains(output, line) {
 			t.Errorf("a line of the key is in the output:\n%s", output)
 		}
