@@ -26,6 +26,7 @@ const secret = "hunter2"
 var invocations = map[string][][]string{
 	"pipeline":              {{}, {"--no-such-flag"}, {"__complete", "dlq", "list", "FILE", ""}},
 	"pipeline-apply":        {{"apply", "FILE"}},
+	"pipeline-bench":        {{"bench"}, {"bench", "--redis", "URL", "--scenario", "ack", "--entries", "200", "--rounds", "1"}},
 	"pipeline-completion":   {{"completion", "bash"}},
 	"pipeline-dev":          {{"dev", "FILE", "--input", "INPUT"}},
 	"pipeline-dlq":          {{"dlq"}},

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -30,7 +31,13 @@ func figuresOf(t *testing.T, results []Result, name string) []string {
 		if r.Case != name {
 			continue
 		}
-		if r.Product == nil || r.Product.Median <= 0 || r.Product.Min > r.Product.Median || r.Product.Max < r.Product.Median {
+		// A few entries may need no new span, and it is by spans that Go counts what
+		// is allocated.
+		least := math.SmallestNonzeroFloat64
+		if r.Name == "allocated_bytes_per_entry" {
+			least = 0
+		}
+		if r.Product == nil || r.Product.Median < least || r.Product.Min > r.Product.Median || r.Product.Max < r.Product.Median {
 			t.Errorf("%s %s: the product's is %v", r.Case, r.Name, r.Product)
 		}
 		names = append(names, r.Name)
