@@ -192,7 +192,10 @@ func (s Suite) bound(a *Attack) time.Duration {
 // judge is what is wrong with how an attack ended.
 func (s Suite) judge(a *Attack, r report) (wrong []string) {
 	bad := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
-	if !slices.Contains(a.Ends, r.End) {
+	// Under the race detector work that is ten times as slow may reach the time limit
+	// before it reaches what it would end by.
+	late := slowness > 1 && r.End == "timeout"
+	if !slices.Contains(a.Ends, r.End) && !late {
 		bad("ended as %q, want one of %q: %s", r.End, a.Ends, r.Message)
 	}
 	if r.Leak != "" {
