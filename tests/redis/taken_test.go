@@ -35,7 +35,8 @@ func TestEachRightThatIsTakenAwayIsMissedByName(t *testing.T) {
 				add(t, s, 0)
 				g.begun(t)
 				user(t, s, "-"+command)
-				if command == "xadd" || command == "xack" || command == "type" {
+				settles := command == "xadd" || command == "xack" || command == "type"
+				if settles {
 					close(g.open)
 				}
 				v.record.wait(t, "that the right is missing is told", func() bool {
@@ -52,6 +53,9 @@ func TestEachRightThatIsTakenAwayIsMissedByName(t *testing.T) {
 				// What compares the counters with the server at the end needs the
 				// right itself.
 				user(t, s, "+"+command)
+				if !settles {
+					close(g.open)
+				}
 			})
 		}
 	}
