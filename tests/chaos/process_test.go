@@ -22,7 +22,8 @@ const patience = 60 * time.Second
 
 // binary is the command, built once for all tests; pipelineFile what it runs: the
 // payments example, whose handler also logs how long an entry had been idle, which
-// tells one that was handed back unstarted from a new one.
+// tells one that was handed back unstarted from a new one, and whose replies are
+// all kept, for they are counted at the end of a run of any length.
 var binary, pipelineFile string
 
 func TestMain(m *testing.M) {
@@ -48,6 +49,8 @@ func TestMain(m *testing.M) {
 // example copies the payments example into a folder.
 func example(dir string) (string, error) {
 	const log, more = "deliveries = ctx.deliveries }", "deliveries = ctx.deliveries, idle = ctx.idle_ms }"
+	const replies, all = "  retention {\n    max_length = 1000000\n  }\n", ""
+	changed := strings.NewReplacer(log, more, replies, all)
 	if err := os.Mkdir(filepath.Join(dir, "handlers"), 0o700); err != nil {
 		return "", err
 	}
@@ -56,7 +59,7 @@ func example(dir string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(strings.ReplaceAll(string(text), log, more)), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(changed.Replace(string(text))), 0o600); err != nil {
 			return "", err
 		}
 	}
