@@ -55,6 +55,7 @@ func (f failpoint) String() string { return f.Op + " " + string(f.Step) }
 var operations = []string{
 	"create group", "save floor", "restore group", "read", "autoclaim", "take over", "admit", "look up marks", "begin", "renew", "hand back",
 	"settle", "acquire slot", "renew slot", "release slot", "remove consumer", "publish unfenced", "list pending", "read records", "list consumers",
+	"look at backlog",
 }
 
 // failpoints are all there are. TestHistories fails if one of them is not reached.
@@ -69,7 +70,8 @@ var failpoints = func() (all []failpoint) {
 // more often than others.
 var weighted = func() (all []failpoint) {
 	often := map[string]int{
-		"restore group": 8, "publish unfenced": 24, "read records": 10, "hand back": 8, "begin": 3, "list pending": 2, "settle": 4,
+		"restore group": 6, "publish unfenced": 40, "read records": 10, "hand back": 12, "begin": 3, "list pending": 2, "settle": 4,
+		"look at backlog": 3, "release slot": 3, "list consumers": 2,
 	}
 	for _, f := range failpoints {
 		n := max(1, often[f.Op])

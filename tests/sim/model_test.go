@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pipeline/engine/broker"
+	"pipeline/engine/codec"
 	"pipeline/engine/harness"
 	"pipeline/engine/observe"
 	"pipeline/engine/spec"
@@ -54,6 +55,7 @@ type model struct {
 	known    map[broker.ID]known
 	problems []string
 	breaks   []interruption
+	reach    reach
 	// epoch counts how often the server forgot something.
 	epoch int
 	// open are the workers that run an entry, or have run it and not settled it.
@@ -64,9 +66,9 @@ type model struct {
 	busy map[lane]int
 	// order is in which order entries came to consumers, were started and settled.
 	order ordering
-	// unanswered is when a consumer first asked for the settlement that it sends
+	// asking is when a consumer first asked for the settlement that it sends
 	// again and again.
-	unanswered map[broker.Owner]time.Time
+	asking map[broker.Owner]time.Time
 	// waiting are the entries of each lane that are retried, lanes the lane in which
 	// an entry ran last.
 	waiting map[lane]map[broker.ID]bool
@@ -81,26 +83,33 @@ type model struct {
 	words map[holding]string
 	// stopping is since when workers drain.
 	stopping map[string]time.Time
-	marks    marks
-	starts   starts
-	counts   counts
+	// unheard are the letters of entries that are gone which the server took and
+	// nobody heard of. Nothing fences them, and they are sent until they are heard of:
+	// a letter twice is better than none.
+	unheard map[place]int
+	marks   marks
+	starts  starts
+	counts  counts
+	backlog backlog
 	// saved is what was marked when the server was remembered.
 	saved map[placeOfKey][]marking
 }
 
 func (m *model) init(s *sim) {
 	m.sim = s
+	m.reach.init()
 	m.acknowledged = map[place]string{}
 	m.open, m.busy = map[place]*harness.Worker{}, map[lane]int{}
 	m.order.init(s.Now)
 	m.waiting, m.lanes = map[lane]map[broker.ID]bool{}, map[place]lane{}
-	m.unanswered = map[broker.Owner]time.Time{}
+	m.asking = map[broker.Owner]time.Time{}
 	m.known = map[broker.ID]known{}
 	m.earliest, m.said, m.words = map[place]time.Time{}, map[holding]string{}, map[holding]string{}
-	m.stopping = map[string]time.Time{}
+	m.stopping, m.unheard = map[string]time.Time{}, map[place]int{}
 	m.marks.init(s)
 	m.starts.init(s)
 	m.counts.init(s)
+	m.backlog.init(s)
 }
 
 // wrong notes a problem.
@@ -184,6 +193,19 @@ func (m *model) lost(s *broker.Settlement, res *broker.SettleResult) {
 	}
 }
 
+// unanswered is told of what was published without a fence and not answered.
+func (m *model) unanswered(adds []broker.Add) {
+	for i := range adds {
+		if l, ok := codec.ParseDeadLetter(adds[i].Fields); ok {
+			id, err := broker.ParseID(l.ID)
+			if err != nil {
+				m.wrong("a dead letter of no entry: %+v", l)
+			}
+			m.unheard[place{l.Group, m.number(id)}]++
+		}
+	}
+}
+
 // keyOf is what an entry is marked by.
 func (m *model) keyOf(id broker.ID) string {
 	n := m.number(id)
@@ -233,6 +255,7 @@ func (m *model) look() {
 		m.told(&e)
 	}
 	m.events = len(all)
+	m.backlog.look()
 }
 
 // meet learns of an entry that the model did not publish: the copy of one.
@@ -307,6 +330,9 @@ const grace = minIdle + minIdle/3 + time.Second
 // excused reports whether a worker may have lost a lease: it did not reach the
 // server every min_idle.
 func (m *model) excused(worker string, at time.Time) bool {
+	if m.unreached(worker, at) {
+		return true
+	}
 	for _, w := range m.sim.Workers() {
 		if w.Name() != worker {
 			continue
@@ -359,16 +385,16 @@ func (s *sim) running(ctx context.Context, d *sandbox.Delivery, k place) (done f
 
 // asks is told that a consumer asks for a settlement, and returns since when.
 func (m *model) asks(o broker.Owner) time.Time {
-	if m.unanswered[o].IsZero() {
-		m.unanswered[o] = m.sim.time()
+	if m.asking[o].IsZero() {
+		m.asking[o] = m.sim.time()
 	}
-	return m.unanswered[o]
+	return m.asking[o]
 }
 
 // settled is told of a settlement that was asked for at a time and has been
 // answered: what it names is held no more, unless it was refused.
 func (m *model) settled(worker string, s *broker.Settlement, res *broker.SettleResult, asked time.Time) {
-	delete(m.unanswered, s.Owner)
+	delete(m.asking, s.Owner)
 	m.counts.heard(s, res)
 	if now := m.sim.time(); now.Before(asked) {
 		asked = now // it was set back since

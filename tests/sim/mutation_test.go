@@ -22,6 +22,23 @@ type mutant struct {
 	renew  func(context.Context, broker.Broker, broker.Owner, []broker.ID) ([]broker.Holding, error)
 	admit  func(context.Context, broker.Broker, broker.AdmitRequest) ([]broker.Admission, error)
 	marked func(context.Context, broker.Broker, broker.MarkedRequest) ([]broker.Mark, error)
+	groups func(context.Context, broker.Broker, string) ([]broker.GroupInfo, error)
+}
+
+func (m mutant) GroupInfos(ctx context.Context, stream string) ([]broker.GroupInfo, error) {
+	if m.groups == nil {
+		return m.Broker.GroupInfos(ctx, stream)
+	}
+	return m.groups(ctx, m.Broker, stream)
+}
+
+// caughtUp says that all readers have acknowledged everything.
+func caughtUp(ctx context.Context, b broker.Broker, stream string) ([]broker.GroupInfo, error) {
+	infos, err := b.GroupInfos(ctx, stream)
+	for i := range infos {
+		infos[i].Pending, infos[i].Lag, infos[i].LagKnown = 0, 0, true
+	}
+	return infos, err
 }
 
 func (m mutant) Marked(ctx context.Context, r broker.MarkedRequest) ([]broker.Mark, error) {
@@ -212,6 +229,7 @@ var mutants = []struct {
 	})},
 	{"a window that is too long", "was not marked within the window", windows(time.Hour)},
 	{"everything is said to be a duplicate", "was acknowledged unrun", mutant{marked: allMarked}},
+	{"replies published to a stream that is full", "max_backlog is", mutant{groups: caughtUp}},
 	{"leases that are not renewed", "holds it", mutant{renew: unrenewed}},
 	{"retries that come too early and without end", "before it is due", mutant{admit: admitted}},
 }

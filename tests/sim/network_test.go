@@ -45,15 +45,15 @@ func (w wire) suffer(h *hitch) error {
 }
 
 // pass runs an operation unless a hitch strikes it.
-func pass[T any](w wire, op string, run func() (T, error)) (T, error) {
+func pass[T any](w wire, op string, run func() (T, error)) (answer T, err error) {
+	defer func() { w.sim.model.reaches(w.worker, err) }()
 	var none T
 	if h := w.sim.strike(w.worker, op, unsent); h != nil {
 		if err := w.suffer(h); err != nil {
 			return none, err
 		}
 	}
-	answer, err := run()
-	if err != nil {
+	if answer, err = run(); err != nil {
 		if strings.Contains(err.Error(), "the answer was lost") {
 			w.sim.plan.tally.add("answers lost", 1)
 		}
@@ -146,6 +146,7 @@ func (w wire) Settle(ctx context.Context, s *broker.Settlement) (broker.SettleRe
 		w.sim.model.settled(w.worker, s, &res, asked)
 	} else {
 		w.sim.model.counts.again[s.Owner] = true
+		w.sim.model.backlog.limbo++
 	}
 	return res, err
 }
@@ -172,6 +173,7 @@ func (w wire) settle(ctx context.Context, s *broker.Settlement) (broker.SettleRe
 		return w.Broker.Settle(ctx, s)
 	}
 	w.sim.plan.tally.add(h.At.String(), 1)
+	w.sim.model.backlog.limbo++
 	c := *s
 	c.Steps = slices.Delete(slices.Clone(s.Steps), i, i+1)
 	res, err := w.Broker.Settle(ctx, &c)
@@ -230,13 +232,26 @@ func (w wire) RemoveConsumer(ctx context.Context, o broker.Owner) (bool, error) 
 }
 
 func (w wire) Add(ctx context.Context, adds []broker.Add) ([]broker.ID, error) {
-	return pass(w, "publish unfenced", func() ([]broker.ID, error) { return w.Broker.Add(ctx, adds) })
+	added := false
+	ids, err := pass(w, "publish unfenced", func() ([]broker.ID, error) {
+		ids, err := w.Broker.Add(ctx, adds)
+		added = err == nil
+		return ids, err
+	})
+	if added && err != nil {
+		w.sim.model.unanswered(adds)
+	}
+	return ids, err
 }
 
 func (w wire) Pending(ctx context.Context, stream, group, consumer string, after broker.ID, count int) ([]broker.Pending, error) {
 	return pass(w, "list pending", func() ([]broker.Pending, error) {
 		return w.Broker.Pending(ctx, stream, group, consumer, after, count)
 	})
+}
+
+func (w wire) GroupInfos(ctx context.Context, stream string) ([]broker.GroupInfo, error) {
+	return pass(w, "look at backlog", func() ([]broker.GroupInfo, error) { return w.Broker.GroupInfos(ctx, stream) })
 }
 
 func (w wire) Records(ctx context.Context, stream, group string, ids []broker.ID) ([]broker.Record, error) {

@@ -33,6 +33,8 @@ const (
 	restart  kind = "restart"
 	full     kind = "full"
 	room     kind = "room"
+	still    kind = "reader stands still"
+	reads    kind = "reader goes on"
 	deletion kind = "delete"
 	trim     kind = "trim"
 	destroy  kind = "destroy"
@@ -95,7 +97,7 @@ func (p *plan) String() string {
 var (
 	gentle = []kind{
 		publish, publish, publish, publish, advance, advance, advance, advance, fault, fault, fault, fault, network, network, network, network,
-		start, stop, kill, stall, jump, setTime, away, restart, full, room,
+		start, stop, kill, stall, jump, setTime, away, restart, full, room, still, still, reads,
 	}
 	lossy = append([]kind{deletion, deletion, deletion, trim, destroy, remember, remember, failover, failover, flush}, gentle...)
 )

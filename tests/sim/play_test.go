@@ -10,6 +10,7 @@ import (
 	"pipeline/engine"
 	"pipeline/engine/broker"
 	"pipeline/engine/broker/memory"
+	"pipeline/engine/clock"
 	"pipeline/engine/harness"
 	"pipeline/engine/spec"
 	"pipeline/sandbox"
@@ -29,6 +30,8 @@ type sim struct {
 	version       string
 	first, second *spec.Pipeline
 	model         model
+	reader        reader
+	clock         clock.Clock
 	runs          map[place]int
 	hitches       []hitch
 	saved         *memory.Snapshot
@@ -70,12 +73,18 @@ func play(version string, p *plan, mutate func(broker.Broker) broker.Broker) (pr
 	}
 	s.Harness = h
 	s.model.init(s)
+	if s.reader.sim = s; shape.Backlog > 0 {
+		s.reader.run()
+	}
 	s.act(&act{kind: start})
 	for i := range p.acts {
 		s.act(&p.acts[i])
 	}
 	s.recover()
 	s.model.judge()
+	if shape.Backlog > 0 {
+		s.reader.judge()
+	}
 	if s.model.epoch != 0 || slices.ContainsFunc(s.model.entries, func(e *entry) bool { return e.gone }) {
 		h.Unchecked("the server lost its last writes, or entries were deleted from it")
 	} else if s.model.counts.judge(); len(s.model.counts.unheard) > 0 {
@@ -121,6 +130,8 @@ func (s *sim) act(a *act) {
 		s.do("arm", s.Arm(a.fault))
 	case network:
 		s.hitches = append(s.hitches, a.network)
+	case still, reads:
+		s.reader.still = a.kind == still
 	case setTime:
 		s.plan.tally.add("server clock set", 1)
 		s.setTime(a.d)
@@ -294,6 +305,7 @@ func (s *sim) recover() {
 	s.hitches = nil
 	s.Disarm()
 	s.Server().SetFull(false)
+	s.reader.still = false
 	for _, w := range s.Workers() {
 		s.do("resume", w.Resume(ctx))
 	}

@@ -30,6 +30,7 @@ func (w wall) Now() time.Time { return w.Clock.Now().Add(w.sim.skew) }
 
 // open makes the server.
 func (s *sim) open(c clock.Clock) (harness.Server, error) {
+	s.clock = c
 	s.memory = memory.New(wall{c, s}, memory.Options{Version: s.version})
 	return server{s.memory, s}, nil
 }
@@ -55,6 +56,7 @@ func (v server) Settle(ctx context.Context, s *broker.Settlement) (broker.Settle
 		m.marks.settled(s, &res)
 		m.starts.settled(s, &res)
 		m.counts.written(s, &res)
+		m.backlog.settled(s, &res)
 		m.lost(s, &res)
 	}
 	return res, err

@@ -27,6 +27,8 @@ type shape struct {
 	Monotonic bool
 	// Machines is on how many machines workers start in turn.
 	Machines int
+	// Backlog is the max_backlog of the stream of replies, 0 where it has none.
+	Backlog int
 }
 
 func drawShape(t *rapid.T) shape {
@@ -38,6 +40,7 @@ func drawShape(t *rapid.T) shape {
 		Machines:   between(t, 1, 3, "machines"),
 		Window:     one(t, []time.Duration{0, 0, 5 * time.Second, minIdle + time.Second, 2 * time.Minute}, "window"),
 		Monotonic:  rapid.Bool().Draw(t, "monotonic"),
+		Backlog:    one(t, backlogs, "backlog"),
 	}
 }
 
@@ -56,6 +59,7 @@ func (s *shape) pipeline(next bool) *spec.Pipeline {
 		return &spec.Stream{Label: label, Name: label, Codec: spec.CodecJSON, Body: spec.DefaultBody, MaxEntrySize: maxEntrySize}
 	}
 	in, out, dead := stream("in"), stream("out"), stream("dead")
+	out.MaxBacklog = int64(s.Backlog)
 	p := &spec.Pipeline{Name: "sim", Version: "1", DrainTimeout: drainTimeout, Streams: []*spec.Stream{in, out, dead}}
 	if next {
 		p.Version = "2"

@@ -84,6 +84,11 @@ func TestHistories(t *testing.T) {
 			t.Errorf("nothing went wrong %q, in %d histories", f, most)
 		}
 	}
+	for _, w := range withheld {
+		if all.of(w) == 0 {
+			t.Errorf("there are no %s, in %d histories", w, most)
+		}
+	}
 	for _, e := range effects {
 		if all.of("failpoints: "+string(e)) == 0 {
 			t.Errorf("no failpoint has the effect that it %s", e)

@@ -1,0 +1,93 @@
+package sim
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pipeline/engine/broker"
+)
+
+// plain is a pipeline with one worker a subscription, and nothing special.
+func plain() shape {
+	return shape{
+		Workers: 1, Batch: 1, Attempts: 3, NewWorkers: 1, NewBatch: 1, NewMinIdle: minIdle, Machines: 1,
+	}
+}
+
+// on has something go wrong once.
+func on(op string, at step, e effect, d time.Duration) act {
+	return act{kind: network, network: hitch{At: failpoint{op, at}, Effect: e, Times: 1, For: d}}
+}
+
+func after(d time.Duration) act { return act{kind: advance, d: d} }
+
+func publishes(orders ...order) act { return act{kind: publish, entries: orders} }
+
+// past are histories of which the model once said wrongly that something is wrong
+// with them, and what it must find there where the product has a fault.
+var past = []struct {
+	name, version string
+	shape         func(*shape)
+	acts          []act
+	// then is what happens with the fault besides.
+	then  []act
+	fault func(broker.Broker) broker.Broker
+	says  string
+}{
+	{
+		name: "a worker that waits for a server which is back for long", version: "7.0.15",
+		shape: func(s *shape) { s.Hold = true },
+		acts: []act{
+			on("list pending", unanswered, breaks, 0),
+			publishes(order{do: "ack", x: 1}), publishes(order{do: "ack", x: 1}), publishes(order{do: "after", x: 2}),
+			after(780 * time.Millisecond), {kind: jump, d: 10 * time.Millisecond},
+			{kind: away, d: 10 * time.Millisecond}, {kind: away, d: 6500 * time.Millisecond}, after(7800 * time.Millisecond), {kind: restart},
+		},
+		then:  []act{after(time.Minute), {kind: start}, publishes(order{do: "slow", x: 3}), after(time.Minute)},
+		fault: func(b broker.Broker) broker.Broker { return mutant{Broker: b, renew: unrenewed} }, says: "holds it",
+	},
+	{
+		name: "a letter of an entry that is gone, of which nobody heard", version: "8.6.3",
+		acts: []act{
+			on("publish unfenced", unanswered, breaks, 0),
+			publishes(order{do: "slow", x: 1}, order{do: "broken", x: 1}, order{do: "ack", x: 1}), {kind: deletion, n: 1}, after(3800 * time.Millisecond),
+		},
+		fault: func(b broker.Broker) broker.Broker { return twice{b} }, says: "dead-lettered twice",
+	},
+}
+
+// twice publishes what nothing fences twice.
+type twice struct{ broker.Broker }
+
+func (b twice) Add(ctx context.Context, adds []broker.Add) ([]broker.ID, error) {
+	if _, err := b.Broker.Add(ctx, adds); err != nil {
+		return nil, err
+	}
+	return b.Broker.Add(ctx, adds)
+}
+
+func TestHistoriesThatWereMisjudged(t *testing.T) {
+	for _, c := range past {
+		t.Run(c.name, func(t *testing.T) {
+			p := &plan{shape: plain(), acts: c.acts, tally: &tally{}}
+			if c.shape != nil {
+				c.shape(&p.shape)
+			}
+			if problems, state := play(c.version, p, nil); len(problems) > 0 {
+				t.Errorf("%s\n%v%s", strings.Join(problems, "\n"), p, state())
+			}
+			for _, a := range c.acts {
+				if a.kind == network && p.tally.of(a.network.At.String()) == 0 {
+					t.Errorf("nothing went wrong %v", a.network.At)
+				}
+			}
+			p.acts = slices.Concat(c.acts, c.then)
+			if problems, _ := play(c.version, p, c.fault); !strings.Contains(strings.Join(problems, "\n"), c.says) {
+				t.Errorf("with the fault: %q, want %q", problems, c.says)
+			}
+		})
+	}
+}
