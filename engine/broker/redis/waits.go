@@ -13,10 +13,15 @@ var waitText string
 
 var waitScript = newScript(waitText)
 
+// maxWaits is how many entries one script puts back. To put an entry back takes the
+// server 8 to 11 µs of processor time (Redis 8.6, loopback), about twice what a reply
+// takes, so that fewer go into a script that blocks it no longer.
+const maxWaits = 100
+
 // waits appends the script calls of the waits.
 func (p *settling) waits(ctx context.Context) {
-	for first := 0; first < len(p.Waits); first += maxEntries {
-		waits := p.Waits[first:min(first+maxEntries, len(p.Waits))]
+	for first := 0; first < len(p.Waits); first += maxWaits {
+		waits := p.Waits[first:min(first+maxWaits, len(p.Waits))]
 		a := p.args
 		low, high := waits[0].ID, waits[0].ID
 		for i := range waits {
@@ -58,7 +63,7 @@ func wait(a *args, w *broker.Wait) {
 }
 
 func (p *settling) readWaits(statuses string, first int) error {
-	if len(statuses) != min(maxEntries, len(p.Waits)-first) {
+	if len(statuses) != min(maxWaits, len(p.Waits)-first) {
 		return fmt.Errorf("%w of the wait script", errProtocol)
 	}
 	for i := range len(statuses) {

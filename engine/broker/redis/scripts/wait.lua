@@ -30,14 +30,26 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
 local function flag(arg) return arg == '1' end
 
+-- What is on record of those whose record is written, in one call: a call costs more than what it does.
+local old, asked_for = {}, {}
+for entry = 1, count do
+  local at = 6 + (entry - 1) * 9
+  if flag(ARGV[at + 5]) then asked_for[#asked_for + 1] = ARGV[at] end
+end
+if #asked_for > 0 then
+  local found = redis.call('HMGET', records, unpack(asked_for))
+  for i = 1, #asked_for do old[asked_for[i]] = found[i] end
+end
+
+local new = {}
 local function put(at)
   local id, idle, after, uncount = ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2]), flag(ARGV[at + 3])
   local delivery, ago = tonumber(ARGV[at + 6]), tonumber(ARGV[at + 7])
-  local write = flag(ARGV[at + 5])
+  local write, record = flag(ARGV[at + 5]), old[id]
   local starts, asked, who, by, state, last, first = '0', 0, '', nil, nil, nil, '0'
-  if write then
-    local old, length, rest = redis.call('HGET', records, id) or '0 0 0 0 0  ', nil, nil
-    starts, asked, length, rest = string.match(old, '^(%d+) (%d+) %d+ %d+ (%d+) (.*)$')
+  if write and record then
+    local length, rest
+    starts, asked, length, rest = string.match(record, '^(%d+) (%d+) %d+ %d+ (%d+) (.*)$')
     who = string.sub(rest, 1, length)
     by, state, last, first = string.match(who, '^(.*)\31(%l)(%d+) (%d+)$')
     if delivery > 0 and state == 'e' and tonumber(last) == delivery and by == consumer then return 'd' end
@@ -45,12 +57,14 @@ local function put(at)
 
   local times = delivered(id)
   if not times then return 'n' end
-  local claim = { 'XCLAIM', stream, group, consumer, 0, id, 'IDLE', idle, 'JUSTID' }
+  local claimed
   if uncount then
-    claim[#claim + 1] = 'RETRYCOUNT'
-    claim[#claim + 1] = delivery > 0 and delivery - 1 or math.max(0, times - 1)
+    claimed = redis.call('XCLAIM', stream, group, consumer, 0, id, 'IDLE', idle, 'JUSTID',
+      'RETRYCOUNT', delivery > 0 and delivery - 1 or math.max(0, times - 1))
+  else
+    claimed = redis.call('XCLAIM', stream, group, consumer, 0, id, 'IDLE', idle, 'JUSTID')
   end
-  if not redis.call(unpack(claim))[1] then return 'g' end
+  if not claimed[1] then return 'g' end
   if not write then return 'd' end
 
   if not uncount then
@@ -59,8 +73,9 @@ local function put(at)
   end
   who = consumer
   if state then who = who .. '\31' .. state .. last .. ' ' .. (first or '0') end
-  redis.call('HSET', records, id, string.format('%s %.0f %.0f %.0f %d ', starts, asked + ARGV[at + 4],
-    after >= 0 and now + after or 0, now, #who) .. who .. ' ' .. ARGV[at + 8])
+  new[#new + 1] = id
+  new[#new + 1] = string.format('%s %.0f %.0f %.0f %d ', starts, asked + ARGV[at + 4],
+    after >= 0 and now + after or 0, now, #who) .. who .. ' ' .. ARGV[at + 8]
   return 'd'
 end
 
@@ -70,4 +85,5 @@ for entry = 1, count do
   statuses[entry] = seen[ARGV[at]] and 'n' or put(at) -- an id that comes twice is put back once
   seen[ARGV[at]] = true
 end
+if #new > 0 then redis.call('HSET', records, unpack(new)) end
 return table.concat(statuses)
