@@ -39,6 +39,7 @@ var invocations = map[string][][]string{
 	"pipeline-dry-run":      {{"dry-run", "FILE", "--input", "INPUT"}, {"dry-run", "FILE", "--live"}, {"dry-run", "FILE", "--live", "--against", "FILE"}},
 	"pipeline-explain":      {{"explain"}, {"explain", "server_refuses"}, {"explain", "URL"}},
 	"pipeline-fmt":          {{"fmt", "--check", "FILE"}, {"fmt", "--diff", "FILE"}},
+	"pipeline-graph":        {{"graph", "FILE"}, {"graph", "FILE", "--format", "json"}},
 	"pipeline-help":         {{"help"}, {"help", "run"}},
 	"pipeline-man":          {{"man", "--dir", "man"}},
 	"pipeline-new":          {{"new"}},
