@@ -75,6 +75,10 @@ var rules = []rule{
 		"engine/backlog", []string{"engine/broker", "engine/clock"},
 		[]string{"engine", "engine/broker/*", "lang/...", "sandbox/...", hcl, goRedis},
 	},
+	{
+		"engine/poll", []string{"engine/broker", "engine/clock", "engine/spec"},
+		[]string{"engine", "engine/broker/*", "lang/...", "sandbox/...", hcl, goRedis, gopherLua, wazero},
+	},
 	{"engine", engineMay, engineNever},
 	{"engine/internal/*", append(slices.Clone(engineMay), "engine/internal/*"), engineNever},
 	{

@@ -129,6 +129,11 @@ type Broker interface {
 	StreamInfo(ctx context.Context, stream string) (StreamInfo, error)
 	GroupInfos(ctx context.Context, stream string) ([]GroupInfo, error)
 	ConsumerInfos(ctx context.Context, stream, group string) ([]ConsumerInfo, error)
+	// Survey looks at many streams and groups at once, in a few round trips
+	// however many they are, and only by questions whose cost does not grow with
+	// what is pending. What cannot be looked at says so in its Err; err is not nil
+	// only if nothing was answered.
+	Survey(ctx context.Context, asks []Ask) (Survey, error)
 	// Pending returns up to count pending entries with ids after the given one,
 	// by id; of one consumer, or of all when consumer is empty.
 	Pending(ctx context.Context, stream, group, consumer string, after ID, count int) ([]Pending, error)

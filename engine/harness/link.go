@@ -299,6 +299,13 @@ func (l *link) ConsumerInfos(ctx context.Context, stream, group string) ([]broke
 	})
 }
 
+// Survey implements broker.Broker.
+func (l *link) Survey(ctx context.Context, asks []broker.Ask) (broker.Survey, error) {
+	return ask(ctx, l, operation{name: "survey"}, func(ctx context.Context) (broker.Survey, error) {
+		return l.server.Survey(ctx, asks)
+	})
+}
+
 // Pending implements broker.Broker.
 func (l *link) Pending(ctx context.Context, stream, group, consumer string, after broker.ID, count int) ([]broker.Pending, error) {
 	return ask(ctx, l, operation{"list pending of", stream, group}, func(ctx context.Context) ([]broker.Pending, error) {

@@ -100,6 +100,7 @@ var cases = []struct {
 	{"Remove", removeEntryCases},
 	{"Trim", trimCases},
 	{"Infos", infoCases},
+	{"Survey", surveyCases},
 	{"Pending", pendingCases},
 	{"Errors", errorCases},
 	{"Twice", twiceCases},

@@ -13,9 +13,7 @@ func (b *Broker) StreamInfo(ctx context.Context, stream string) (broker.StreamIn
 	err := b.do(ctx, operation{name: "inspect", stream: stream}, func(int64) error {
 		s, err := b.stream(stream)
 		if s != nil {
-			info = broker.StreamInfo{
-				Length: int64(s.entries.len()), FirstID: s.firstID(), LastID: s.last, Groups: int64(len(s.groups)),
-			}
+			info = s.info()
 		}
 		return err
 	})
@@ -23,6 +21,12 @@ func (b *Broker) StreamInfo(ctx context.Context, stream string) (broker.StreamIn
 		return broker.StreamInfo{}, err
 	}
 	return info, nil
+}
+
+func (s *stream) info() broker.StreamInfo {
+	return broker.StreamInfo{
+		Length: int64(s.entries.len()), FirstID: s.firstID(), LastID: s.last, Groups: int64(len(s.groups)),
+	}
 }
 
 // GroupInfos implements broker.Broker. Groups are sorted by name.
@@ -34,14 +38,7 @@ func (b *Broker) GroupInfos(ctx context.Context, stream string) ([]broker.GroupI
 			return err
 		}
 		for _, name := range s.groupNames() {
-			g := s.groups[name]
-			info := broker.GroupInfo{
-				Name: name, Consumers: int64(len(g.consumers)), Pending: int64(g.pending.len()), LastDelivered: g.last,
-			}
-			if b.features.Lag {
-				info.Lag, info.LagKnown = g.lag(s, b.version)
-			}
-			infos = append(infos, info)
+			infos = append(infos, b.groupInfo(s, s.groups[name]))
 		}
 		return nil
 	})
@@ -49,6 +46,16 @@ func (b *Broker) GroupInfos(ctx context.Context, stream string) ([]broker.GroupI
 		return nil, err
 	}
 	return infos, nil
+}
+
+func (b *Broker) groupInfo(s *stream, g *group) broker.GroupInfo {
+	info := broker.GroupInfo{
+		Name: g.name, Consumers: int64(len(g.consumers)), Pending: int64(g.pending.len()), LastDelivered: g.last,
+	}
+	if b.features.Lag {
+		info.Lag, info.LagKnown = g.lag(s, b.version)
+	}
+	return info
 }
 
 // ConsumerInfos implements broker.Broker. Consumers are sorted by name.
@@ -59,18 +66,24 @@ func (b *Broker) ConsumerInfos(ctx context.Context, stream, group string) ([]bro
 		if err != nil {
 			return err
 		}
-		for _, name := range sortedNames(g.consumers) {
-			c := g.consumers[name]
-			infos = append(infos, broker.ConsumerInfo{
-				Name: name, Pending: int64(c.pending.len()), Idle: time.Duration(max(0, now-c.seen)) * time.Millisecond,
-			})
-		}
+		infos = g.consumerInfos(now)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	return infos, nil
+}
+
+func (g *group) consumerInfos(now int64) []broker.ConsumerInfo {
+	var infos []broker.ConsumerInfo
+	for _, name := range sortedNames(g.consumers) {
+		c := g.consumers[name]
+		infos = append(infos, broker.ConsumerInfo{
+			Name: name, Pending: int64(c.pending.len()), Idle: time.Duration(max(0, now-c.seen)) * time.Millisecond,
+		})
+	}
+	return infos
 }
 
 // Pending implements broker.Broker.

@@ -101,6 +101,11 @@ func (b *Broker) ConsumerInfos(ctx context.Context, stream, group string) ([]bro
 	return b.inner.ConsumerInfos(ctx, stream, group)
 }
 
+// Survey passes.
+func (b *Broker) Survey(ctx context.Context, asks []broker.Ask) (broker.Survey, error) {
+	return b.inner.Survey(ctx, asks)
+}
+
 // Pending passes.
 func (b *Broker) Pending(ctx context.Context, stream, group, consumer string, after broker.ID, count int) ([]broker.Pending, error) {
 	return b.inner.Pending(ctx, stream, group, consumer, after, count)

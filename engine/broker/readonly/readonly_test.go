@@ -46,6 +46,18 @@ var reads = map[string]call{
 		return b.RangeBack(ctx, stream, broker.ID{}, broker.MaxID, 2)
 	},
 	"StreamInfo": func(ctx context.Context, b broker.Broker) (any, error) { return b.StreamInfo(ctx, stream) },
+	"Survey": func(ctx context.Context, b broker.Broker) (any, error) {
+		s, err := b.Survey(ctx, []broker.Ask{{Stream: stream, Groups: []string{group}}})
+		s.Time = time.Time{} // goes on by itself
+		for i := range s.Streams {
+			for j := range s.Streams[i].Groups {
+				for c := range s.Streams[i].Groups[j].Consumers {
+					s.Streams[i].Groups[j].Consumers[c].Idle = 0
+				}
+			}
+		}
+		return s, err
+	},
 	"GroupInfos": func(ctx context.Context, b broker.Broker) (any, error) { return b.GroupInfos(ctx, stream) },
 	"ConsumerInfos": func(ctx context.Context, b broker.Broker) (any, error) {
 		infos, err := b.ConsumerInfos(ctx, stream, group)

@@ -58,13 +58,29 @@ func (b *Broker) StreamInfo(ctx context.Context, stream string) (broker.StreamIn
 	if err != nil {
 		return broker.StreamInfo{}, b.fail(op, err)
 	}
-	info := properties(v)
-	s := broker.StreamInfo{Length: info.number("length"), Groups: info.number("groups"), LastID: info.id("last-generated-id")}
-	if first, ok := info["first-entry"].([]any); ok && len(first) > 0 {
-		text, _ := first[0].(string)
-		s.FirstID, _ = parseID(text)
+	return properties(v).stream(), nil
+}
+
+func (i info) stream() broker.StreamInfo {
+	return broker.StreamInfo{
+		Length: i.number("length"), Groups: i.number("groups"),
+		FirstID: entryID(i["first-entry"]), LastID: i.id("last-generated-id"),
 	}
-	return s, nil
+}
+
+// entryID is the id of an entry in a reply, zero for none.
+func entryID(v any) broker.ID {
+	if entry, ok := v.([]any); ok && len(entry) > 0 {
+		return idOf(entry[0])
+	}
+	return broker.ID{}
+}
+
+// idOf is an id in a reply, zero for none.
+func idOf(v any) broker.ID {
+	text, _ := v.(string)
+	id, _ := parseID(text)
+	return id
 }
 
 // absent reports whether XINFO found no stream.
@@ -81,14 +97,18 @@ func (b *Broker) GroupInfos(ctx context.Context, stream string) ([]broker.GroupI
 	}
 	groups := make([]broker.GroupInfo, len(v))
 	for i := range v {
-		info := properties(v[i])
-		g := &groups[i]
-		g.Name = info.text("name")
-		g.Consumers, g.Pending = info.number("consumers"), info.number("pending")
-		g.LastDelivered = info.id("last-delivered-id")
-		g.Lag, g.LagKnown = info["lag"].(int64)
+		groups[i] = properties(v[i]).group()
 	}
 	return groups, nil
+}
+
+func (i info) group() broker.GroupInfo {
+	g := broker.GroupInfo{
+		Name: i.text("name"), Consumers: i.number("consumers"), Pending: i.number("pending"),
+		LastDelivered: i.id("last-delivered-id"),
+	}
+	g.Lag, g.LagKnown = i["lag"].(int64)
+	return g
 }
 
 // ConsumerInfos implements broker.Broker.
@@ -103,13 +123,16 @@ func (b *Broker) ConsumerInfos(ctx context.Context, stream, group string) ([]bro
 	}
 	consumers := make([]broker.ConsumerInfo, len(v))
 	for i := range v {
-		info := properties(v[i])
-		consumers[i] = broker.ConsumerInfo{
-			Name: info.text("name"), Pending: info.number("pending"),
-			Idle: time.Duration(info.number("idle")) * time.Millisecond,
-		}
+		consumers[i] = properties(v[i]).consumer()
 	}
 	return consumers, nil
+}
+
+func (i info) consumer() broker.ConsumerInfo {
+	return broker.ConsumerInfo{
+		Name: i.text("name"), Pending: i.number("pending"),
+		Idle: time.Duration(i.number("idle")) * time.Millisecond,
+	}
 }
 
 // Pending implements broker.Broker.
@@ -201,6 +224,14 @@ func properties(v any) info {
 func (i info) number(name string) int64 {
 	n, _ := i[name].(int64)
 	return n
+}
+
+// count is a number that may be missing or nil; -1 then.
+func (i info) count(name string) int64 {
+	if n, ok := i[name].(int64); ok {
+		return n
+	}
+	return -1
 }
 
 func (i info) text(name string) string {

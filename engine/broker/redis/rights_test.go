@@ -1,6 +1,7 @@
 package redis_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -95,6 +96,8 @@ func TestRightsSuffice(t *testing.T) {
 			ok("consumer infos", err)
 			_, err = b.Range(ctx, stream, broker.ID{}, broker.MaxID, 1)
 			ok("range", err)
+			survey, err := b.Survey(ctx, []broker.Ask{{Stream: stream, Groups: []string{group}}})
+			ok("survey", errors.Join(err, survey.Streams[0].Err, survey.Streams[0].Groups[0].Err))
 			settle(t, b, &broker.Settlement{Owner: o, Acks: ids})
 			gone, err := b.RemoveConsumer(ctx, o)
 			ok("remove consumer", err)

@@ -308,12 +308,39 @@ func (k *Keyspace) GroupInfos(ctx context.Context, stream string) ([]broker.Grou
 func (k *Keyspace) ConsumerInfos(ctx context.Context, stream, group string) ([]broker.ConsumerInfo, error) {
 	return ask(ctx, k, to("inspect consumers of", stream, group), func(b *redis.Broker, key string) ([]broker.ConsumerInfo, error) {
 		infos, err := b.ConsumerInfos(ctx, key, group)
-		for i := range infos {
-			if at, ok := k.active[broker.Owner{Stream: stream, Group: group, Consumer: infos[i].Name}]; ok {
-				infos[i].Idle = k.frame.at.Sub(at)
+		k.idle(stream, group, infos)
+		return infos, err
+	})
+}
+
+// idle sets for how long consumers have been idle in the clock's time.
+func (k *Keyspace) idle(stream, group string, infos []broker.ConsumerInfo) {
+	for i := range infos {
+		if at, ok := k.active[broker.Owner{Stream: stream, Group: group, Consumer: infos[i].Name}]; ok {
+			infos[i].Idle = k.frame.at.Sub(at)
+		}
+	}
+}
+
+// Survey implements broker.Broker. Its time is the clock's.
+func (k *Keyspace) Survey(ctx context.Context, asks []broker.Ask) (broker.Survey, error) {
+	return ask(ctx, k, to("survey", "", ""), func(b *redis.Broker, _ string) (broker.Survey, error) {
+		there := slices.Clone(asks)
+		for i := range there {
+			there[i].Stream = k.Key(asks[i].Stream)
+		}
+		s, err := b.Survey(ctx, there)
+		s.Time = k.frame.at
+		for i := range s.Streams {
+			found := &s.Streams[i]
+			found.Err = k.mine(found.Err)
+			for j := range found.Groups {
+				g := &found.Groups[j]
+				g.Err = k.mine(g.Err)
+				k.idle(asks[i].Stream, g.Name, g.Consumers)
 			}
 		}
-		return infos, err
+		return s, err
 	})
 }
 
