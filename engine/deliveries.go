@@ -12,7 +12,8 @@ type Deliveries struct {
 	Received int64
 	// Again are those of entries that are held here already. They were taken back.
 	Again int64
-	// NotDue were given out before their time and put back.
+	// NotDue were given out before their time, or are more than may wait here to run
+	// alone, and were put back.
 	NotDue int64
 	// Lost were taken by another consumer before they were queued.
 	Lost int64

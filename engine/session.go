@@ -83,14 +83,17 @@ func (n *session) build() {
 	n.settler.MinIdle, n.settler.Bury = s.minIdle, s.runner(n.owner.Consumer).BodyMissing
 	n.settler.Init()
 	n.beginner = &begin.Beginner{Broker: cfg.Broker, Owner: n.owner, Server: s.engine.server, Draining: &n.draining, Fatal: s.fail}
-	n.settler.Begun = n.beginner
+	n.settler.Alone = &begin.Alone{Freed: n.wakeLanes}
 	for range s.spec.Workers.Count {
 		n.lanes = append(n.lanes, lane.New(cfg.Clock, n.runnerOf(), n.settler.In(), &n.draining))
+	}
+	for i, l := range n.lanes {
+		l.Join(n.settler.Alone, n.lanes, i)
 	}
 	dispatch := &reader.Dispatcher{
 		Broker: cfg.Broker, Owner: n.owner, Clock: cfg.Clock, Held: n.held, Parked: n.parked, Park: s.spec.Claim == nil,
 		Keys:    n.keys,
-		MinIdle: s.minIdle, MaxAttempts: s.spec.Retry.MaxAttempts, Lanes: n.lanes,
+		MinIdle: s.minIdle, MaxAttempts: s.spec.Retry.MaxAttempts, Lanes: n.lanes, Suspects: s.room(),
 		Marks: s.plan.Marks(), Server: s.engine.server, FixedLanes: cfg.Chance.FixedLanes, Prepare: s.plan.Prepare, Event: s.event,
 		Tally: &s.tally,
 	}
@@ -110,7 +113,7 @@ func (n *session) newSweeper(d *reader.Dispatcher) *reader.Sweeper {
 	s, cfg := n.sub, n.sub.engine.cfg
 	w := &reader.Sweeper{
 		Broker: cfg.Broker, Owner: n.owner, Clock: cfg.Clock, Server: s.engine.server, Held: n.held, Parked: n.parked,
-		Dispatch: d, Keys: n.keys, Room: max(s.spec.Batch, 2*s.spec.Workers.Count), Predecessors: n.predecessors(), Siblings: s.spec.Consumer + "-",
+		Dispatch: d, Keys: n.keys, Room: s.room(), Predecessors: n.predecessors(), Siblings: s.spec.Consumer + "-",
 		Slot:   n.slot,
 		Permit: n.permit, Restore: s.restore, Fatal: s.fail, Event: s.event,
 	}
@@ -125,6 +128,10 @@ func (n *session) newSweeper(d *reader.Dispatcher) *reader.Sweeper {
 	}
 	return w
 }
+
+// room is how many entries may be held because of sweeps, and how many because they
+// wait to run alone.
+func (s *subscription) room() int { return max(s.spec.Batch, 2*s.spec.Workers.Count) }
 
 func (n *session) newReader(d *reader.Dispatcher) *reader.Reader {
 	s, cfg := n.sub, n.sub.engine.cfg
@@ -197,7 +204,6 @@ func (n *session) run(ctx context.Context) {
 	}
 	_ = clock.Wait(reading, nil) // until it is called off
 	n.draining.Store(true)
-	n.beginner.Drain()
 	n.clearLanes(work)
 	defer n.limit(ctx, work, func() {
 		stopHandlers()
@@ -253,6 +259,13 @@ func (n *session) limit(ctx context.Context, work *bounded, stopHandlers, stopSe
 		for _, t := range timers {
 			t.Stop()
 		}
+	}
+}
+
+// wakeLanes has the lanes look for what they may run now.
+func (n *session) wakeLanes() {
+	for _, l := range n.lanes {
+		l.Wake()
 	}
 }
 

@@ -18,6 +18,8 @@ type Batch struct {
 	Order []int32
 	// Swept: a sweep brought it and not a read.
 	Swept bool
+	// Alone: its items run one at a time, see Item.Alone.
+	Alone bool
 	// Old: it may hold entries that are older than some that came before it.
 	Old bool
 	// At is when it came, Epoch in which of the server's epochs.
@@ -72,7 +74,7 @@ func Put(b *Batch) {
 		return
 	}
 	clear(b.Items)
-	b.Items, b.Swept, b.Old = b.Items[:0], false, false
+	b.Items, b.Swept, b.Alone, b.Old = b.Items[:0], false, false, false
 	b.Arena.Reset()
 	pool.Put(b)
 }

@@ -17,6 +17,8 @@ type Held struct {
 	count   int
 	// swept is how many of them sweeps brought.
 	swept int
+	// alone is how many of them, of reads and sweeps, run one at a time.
+	alone int
 	// changed is made when somebody waits and closed at the next settlement.
 	changed chan struct{}
 }
@@ -59,23 +61,35 @@ func (h *Held) Settled(b *Batch, items []*Item) {
 // add counts n more items of a batch, or fewer.
 func (h *Held) add(b *Batch, n int) {
 	h.count += n
-	if b.Swept {
+	switch {
+	case b.Alone:
+		h.alone += n
+	case b.Swept:
 		h.swept += n
 	}
 }
 
-// Swept is how many of the held entries were brought by sweeps.
+// Swept is how many of the held entries were brought by sweeps, without those that
+// run one at a time.
 func (h *Held) Swept() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.swept
 }
 
-// Read is how many of the held entries were brought by reads.
+// Alone is how many of the held entries run one at a time.
+func (h *Held) Alone() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.alone
+}
+
+// Read is how many of the held entries were brought by reads, without those that
+// run one at a time.
 func (h *Held) Read() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.count - h.swept
+	return h.count - h.swept - h.alone
 }
 
 // Count is how many entries are held.

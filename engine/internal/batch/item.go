@@ -35,7 +35,7 @@ type Item struct {
 	// Waited: it was put back, or kept here, until a time that has come.
 	Waited bool
 	// Alone: its last delivery came to no outcome, perhaps because its process died
-	// of it. It is run beside no other such entry.
+	// of it. It runs beside no other such entry, until its outcome is written.
 	Alone bool
 	// Foreign: a copy that another group's retry made.
 	Foreign bool

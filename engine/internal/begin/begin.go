@@ -8,13 +8,10 @@ package begin
 import (
 	"context"
 	"errors"
-	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"pipeline/engine/broker"
-	"pipeline/engine/clock"
 	"pipeline/engine/internal/batch"
 	"pipeline/engine/internal/health"
 )
@@ -33,64 +30,12 @@ type Beginner struct {
 	Draining *atomic.Bool
 	// Fatal is told of an error that does not pass.
 	Fatal func(error)
-
-	mu sync.Mutex
-	// alone is the item that runs alone; changed is closed when that ends.
-	alone   *batch.Item
-	changed chan struct{}
 }
 
 // Begin reports whether the item may run now. Where it may not, its lease is lost,
-// the run is called off, or a drain has begun. It waits while the item must not run
-// beside another one, and for a server that is away.
+// the run is called off, or a drain has begun. It waits for a server that is away.
 func (b *Beginner) Begin(ctx context.Context, it *batch.Item) bool {
-	if it.Delivery.Deliveries < broker.Recorded {
-		return true
-	}
-	return (!it.Alone || b.acquire(ctx, it)) && b.record(ctx, it)
-}
-
-// Settled is told of items whose outcomes are written or that were given up.
-func (b *Beginner) Settled(items []*batch.Item) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.alone != nil && slices.Contains(items, b.alone) {
-		b.alone = nil
-		b.wake()
-	}
-}
-
-// Drain has those that wait look whether they still may run.
-func (b *Beginner) Drain() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.wake()
-}
-
-func (b *Beginner) wake() {
-	if b.changed != nil {
-		close(b.changed)
-		b.changed = nil
-	}
-}
-
-// acquire waits until nothing else runs alone.
-func (b *Beginner) acquire(ctx context.Context, it *batch.Item) bool {
-	for ctx.Err() == nil && !b.Draining.Load() {
-		b.mu.Lock()
-		if b.alone == nil || b.alone == it {
-			b.alone = it
-			b.mu.Unlock()
-			return true
-		}
-		if b.changed == nil {
-			b.changed = make(chan struct{})
-		}
-		changed := b.changed
-		b.mu.Unlock()
-		_ = clock.Wait(ctx, changed)
-	}
-	return false
+	return it.Delivery.Deliveries < broker.Recorded || b.record(ctx, it)
 }
 
 // record writes the start down.

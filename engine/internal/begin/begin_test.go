@@ -59,7 +59,7 @@ func newBench(t *testing.T) *bench {
 	}
 	for _, id := range b.ids {
 		it := held.Grow()
-		it.Delivery.ID, it.Delivery.Deliveries, it.Alone = id, 2, true
+		it.Delivery.ID, it.Delivery.Deliveries = id, 2
 		b.items = append(b.items, it)
 	}
 	return b
@@ -92,33 +92,25 @@ func TestALostAnswerCountsOneStart(t *testing.T) {
 	}
 }
 
-func TestWhatMayHaveKilledRunsAloneUntilItIsSettled(t *testing.T) {
+func TestOnlyOneHasThePlaceUntilItIsSettled(t *testing.T) {
 	b := newBench(t)
-	for range 2 { // once more after it was called off
-		if !b.begin.Begin(t.Context(), b.items[0]) {
-			t.Fatal("it did not begin")
-		}
+	freed := 0
+	alone := begin.Alone{Freed: func() { freed++ }}
+	if !alone.Free() || !alone.Enter(b.items[0]) || !alone.Enter(b.items[0]) { // once more after it was called off
+		t.Fatal("nothing has the place, and it is refused")
 	}
-	began := make(chan bool)
-	go func() { began <- b.begin.Begin(t.Context(), b.items[1]) }()
-	b.begin.Settled(b.items[2:]) // another
-	select {
-	case <-began:
-		t.Fatal("a second one runs beside it")
-	case <-time.After(20 * time.Millisecond):
+	alone.Settled(b.items[2:]) // another
+	if alone.Free() || alone.Enter(b.items[1]) || freed != 0 {
+		t.Error("a second one runs beside it")
 	}
-	if n := b.starts(t, 1); n != 0 {
-		t.Errorf("%d starts of what waits are written down", n)
-	}
-	b.begin.Settled(b.items[:1])
-	if !<-began || b.starts(t, 1) != 1 {
-		t.Error("it did not begin when the first one was settled")
+	alone.Settled(b.items[:1])
+	if !alone.Free() || freed != 1 || !alone.Enter(b.items[1]) {
+		t.Error("the place was not given up when the first one was settled")
 	}
 }
 
-func TestOthersDoNotWaitForIt(t *testing.T) {
+func TestStartsAreWrittenDownFromTheThirdDeliveryOn(t *testing.T) {
 	b := newBench(t)
-	b.items[1].Alone = false
 	b.items[2].Delivery.Deliveries = 1
 	for i, want := range []int64{1, 1, 0} {
 		if !b.begin.Begin(t.Context(), b.items[i]) || b.starts(t, i) != want {
@@ -127,21 +119,28 @@ func TestOthersDoNotWaitForIt(t *testing.T) {
 	}
 }
 
-func TestADrainAndALostLeaseEndTheWait(t *testing.T) {
+func TestADrainAndALostLeaseEndTheWaitForAServer(t *testing.T) {
 	for name, end := range map[string]func(*bench, context.CancelFunc){
-		"drain":      func(b *bench, _ context.CancelFunc) { b.draining.Store(true); b.begin.Drain() },
+		"drain":      func(b *bench, _ context.CancelFunc) { b.draining.Store(true) },
 		"called off": func(_ *bench, cancel context.CancelFunc) { cancel() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
-			b.begin.Begin(t.Context(), b.items[0])
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			began := make(chan bool)
-			go func() { began <- b.begin.Begin(ctx, b.items[1]) }()
-			end(b, cancel)
-			if <-began || b.starts(t, 1) != 0 || b.items[1].Lease() != batch.Ours {
+			asked := 0
+			b.broker.SetFault(func(memory.Call) memory.Effect {
+				if asked++; asked == 2 {
+					end(b, cancel)
+				}
+				return memory.Effect{Err: broker.ErrUnavailable, Skip: true}
+			})
+			if b.begin.Begin(ctx, b.items[1]) || b.items[1].Lease() != batch.Ours {
 				t.Error("it began")
+			}
+			b.broker.SetFault(nil)
+			if n := b.starts(t, 1); n != 0 {
+				t.Errorf("%d starts are written down", n)
 			}
 		})
 	}
@@ -158,7 +157,6 @@ func TestWhatIsNotHeldAnyMoreDoesNotBegin(t *testing.T) {
 	if b.begin.Begin(t.Context(), b.items[0]) || b.items[0].Lease() != batch.Taken || b.starts(t, 0) != 0 {
 		t.Error("what another has begins here")
 	}
-	b.begin.Settled(b.items[:1])
 	if !b.begin.Begin(t.Context(), b.items[1]) || b.items[1].Lease() != batch.BodyGone {
 		t.Error("what was delivered before its body was deleted does not run")
 	}

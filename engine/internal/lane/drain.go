@@ -31,18 +31,17 @@ func (l *Lane) free() []batch.Share {
 		free = add(free, batch.Share{Batch: l.share.Batch, Index: slices.Clone(l.share.Index[l.from:l.done])})
 		l.from = l.done
 	}
-	if l.share.Len() > 0 {
+	if l.at >= 0 {
 		key = l.share.At(l.at).Key
-		behind := batch.Share{Batch: l.share.Batch, Index: l.share.Index[l.at+1:]}
-		let, stay := part(behind, key)
+		let, stay := part(l.behind(), key)
 		l.share.Index = append(l.share.Index[:l.at+1:l.at+1], stay.Index...)
 		free = add(free, let)
 	}
-	for _, s := range l.ahead {
+	for _, s := range append(l.aside, l.ahead...) {
 		let, stay := part(s, key)
 		free, l.later = add(free, let), add(l.later, stay)
 	}
-	l.ahead = nil
+	l.ahead, l.aside = nil, nil
 	for {
 		select {
 		case s, ok := <-l.in:

@@ -33,7 +33,8 @@ const Flush = 2 * time.Millisecond
 const queue = 64
 
 // Lane is one worker. Create it with New, start Run on a goroutine, Send it
-// shares, and Close it to let it finish.
+// shares, and Close it to let it finish. One that was joined to others is drained
+// before it is closed.
 type Lane struct {
 	clock    clock.Clock
 	runner   Runner
@@ -43,6 +44,14 @@ type Lane struct {
 	closed   atomic.Bool
 	// unsorted: what was sent last may belong before what was sent earlier.
 	unsorted atomic.Bool
+
+	// gate, peers and self are as Join says; wake has Run look at them again.
+	gate  Gate
+	peers []*Lane
+	self  int
+	wake  chan struct{}
+	// slow: what is queued waits for more than Flush.
+	slow atomic.Bool
 
 	// mu guards which entry runs and how it is called off.
 	mu      sync.Mutex
@@ -55,12 +64,13 @@ type Lane struct {
 	timer clock.Timer
 	// pending guards the share that is worked on, and what of it is finished and
 	// not handed on: its places at from and up to done, without it. at is the place
-	// of the item that runs. armed: the timer is set. later are shares that wait
-	// behind it because it has their key, while draining. ahead are shares that come
-	// before those that are in the channel: see sort.
+	// of the item that runs, -1 before the first. armed: the timer is set. later are
+	// shares that wait behind it because it has their key, while draining. ahead are
+	// shares that come before those that are in the channel: see pull. aside are
+	// items that wait for the gate.
 	pending        sync.Mutex
 	share          batch.Share
-	ahead          []batch.Share
+	ahead, aside   []batch.Share
 	from, done, at int
 	armed          bool
 	rests          [1]batch.Share
@@ -70,7 +80,7 @@ type Lane struct {
 // New returns a lane that hands finished shares to out. Once draining is true
 // it starts no more handlers and releases what is queued.
 func New(c clock.Clock, r Runner, out chan<- batch.Share, draining *atomic.Bool) *Lane {
-	return &Lane{clock: c, runner: r, out: out, draining: draining, in: make(chan batch.Share, queue)}
+	return &Lane{clock: c, runner: r, out: out, draining: draining, in: make(chan batch.Share, queue), wake: make(chan struct{}, 1), at: -1}
 }
 
 // Send queues a share, and waits while the queue is full; ctx tells whose turn
@@ -83,6 +93,9 @@ func (l *Lane) Send(ctx context.Context, s batch.Share) {
 	l.in <- s
 	if old {
 		l.unsorted.Store(true)
+	}
+	if l.slow.Load() {
+		l.wakePeers()
 	}
 }
 
@@ -120,9 +133,17 @@ func (l *Lane) Run(ctx context.Context) {
 	for {
 		s, ok := l.first()
 		if !ok {
+			s, ok = l.help()
+		}
+		if !ok {
 			turns.Until(something)
-			if s, ok = <-l.in; !ok {
-				return
+			select {
+			case s, ok = <-l.in:
+				if !ok {
+					return
+				}
+			case <-l.wake:
+				continue
 			}
 		}
 		l.work(ctx, s)
@@ -133,6 +154,7 @@ func (l *Lane) Run(ctx context.Context) {
 func (l *Lane) first() (s batch.Share, ok bool) {
 	l.pending.Lock()
 	defer l.pending.Unlock()
+	l.recall()
 	if len(l.ahead) == 0 {
 		return batch.Share{}, false
 	}
@@ -140,8 +162,8 @@ func (l *Lane) first() (s batch.Share, ok bool) {
 	return s, true
 }
 
-// something reports whether there is something to receive.
-func (l *Lane) something() bool { return len(l.in) > 0 || l.closed.Load() }
+// something reports whether there is something to receive or to look for.
+func (l *Lane) something() bool { return len(l.in) > 0 || len(l.wake) > 0 || l.closed.Load() }
 
 // room reports whether the settler has room.
 func (l *Lane) room() bool { return len(l.out) < cap(l.out) }
@@ -169,44 +191,62 @@ func (l *Lane) hand(ctx context.Context, s batch.Share) {
 	l.out <- s
 }
 
-// begin takes up a share and returns its first item.
+// begin takes up a share and returns the first item that may run, nil for none.
 func (l *Lane) begin(s batch.Share) *batch.Item {
 	l.pending.Lock()
 	defer l.pending.Unlock()
-	l.share, l.at = s, -1
-	if l.unsorted.Load() {
-		l.sort()
+	l.share = s
+	it := l.step()
+	if it != nil && len(l.peers) > 1 {
+		l.arm()
 	}
-	l.at = 0
-	return l.share.At(0)
+	return it
 }
 
-// next notes that an item is finished and returns the one behind it, nil after
-// the last.
+// next notes that an item is finished and returns the next one that may run, nil
+// where the share has no more.
 func (l *Lane) next() *batch.Item {
 	l.pending.Lock()
 	defer l.pending.Unlock()
+	it := l.step()
+	if it != nil {
+		l.done = l.at
+		l.arm()
+	}
+	return it
+}
+
+// step goes on to the next item that may run and returns it, nil where the share
+// has no more. The caller holds pending.
+func (l *Lane) step() *batch.Item {
+	l.recall()
 	if l.unsorted.Load() {
 		l.sort()
 	}
-	if l.at+1 == l.share.Len() {
-		return nil
+	for l.at+1 < l.share.Len() {
+		if it := l.share.At(l.at + 1); !l.waits(it) {
+			l.at++
+			return it
+		}
+		l.putAside()
 	}
-	l.at++
-	l.done = l.at
+	return nil
+}
+
+func (l *Lane) arm() {
 	if !l.armed {
 		l.armed = true
 		l.timer.Reset(Flush)
 	}
-	return l.share.At(l.at)
 }
 
-// flush hands on what is finished, if the settler has room: it is called by the
-// clock and must not wait.
+// flush hands on what is finished, if the settler has room, and offers what has not
+// started to other lanes: it is called by the clock and must not wait.
 func (l *Lane) flush() {
 	l.pending.Lock()
 	defer l.pending.Unlock()
 	l.armed = false
+	l.offer()
 	if l.from == l.done {
 		return
 	}
@@ -214,21 +254,21 @@ func (l *Lane) flush() {
 	case l.out <- batch.Share{Batch: l.share.Batch, Index: l.share.Index[l.from:l.done]}:
 		l.from = l.done
 	default:
-		l.armed = true
-		l.timer.Reset(Flush)
+		l.arm()
 	}
 }
 
-// rest is what of the share was not handed on: its last item at least, and what
-// waited behind that. The timer has nothing to hand on any more.
+// rest is what of the share was not handed on, and what waited behind it. The timer
+// has nothing to hand on any more.
 func (l *Lane) rest() []batch.Share {
 	l.pending.Lock()
 	defer l.pending.Unlock()
-	rest := append(l.rests[:0], batch.Share{Batch: l.share.Batch, Index: l.share.Index[l.from:]})
+	rest := add(l.rests[:0], batch.Share{Batch: l.share.Batch, Index: l.share.Index[l.from:]})
 	for _, s := range l.later {
 		rest = append(rest, released(s))
 	}
-	l.share, l.from, l.done, l.at, l.later = batch.Share{}, 0, 0, 0, nil
+	l.share, l.from, l.done, l.at, l.later = batch.Share{}, 0, 0, -1, nil
+	l.slow.Store(false)
 	if l.armed {
 		l.armed = false
 		l.timer.Stop()

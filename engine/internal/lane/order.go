@@ -15,30 +15,38 @@ type queued struct {
 
 func (q queued) item() *batch.Item { return q.share.At(q.place) }
 
+// behind is what of the share comes after the item that runs.
+func (l *Lane) behind() batch.Share {
+	return batch.Share{Batch: l.share.Batch, Index: l.share.Index[l.at+1:]}
+}
+
+// pull takes all that was sent out of the channel. The caller holds pending, and the
+// lane has a share in hand, so that it does not receive meanwhile.
+func (l *Lane) pull() {
+	for {
+		select {
+		case s, ok := <-l.in:
+			if !ok {
+				return
+			}
+			l.ahead = append(l.ahead, s)
+		default:
+			return
+		}
+	}
+}
+
 // sort puts what is queued in order: of the items of a key the lower ids come
 // first, and take the places that the key has in the queue, so that nothing moves
-// for another key. It takes all that was sent out of the channel. The caller
-// holds pending; nothing behind l.at has started.
+// for another key. The caller holds pending; nothing behind l.at has started.
 //
 // New entries come in order. What was handed back, claimed or retried is older
 // than some of those that came before it; only shares that say so (batch.Old)
 // have the queue sorted.
 func (l *Lane) sort() {
 	l.unsorted.Store(false) // before the channel is emptied: see Send
-	rest := l.share
-	rest.Index = rest.Index[l.at+1:]
-	shares := append(add(nil, rest), l.ahead...)
-	for more := true; more; {
-		select {
-		case s, ok := <-l.in:
-			more = ok
-			if ok {
-				shares, l.ahead = append(shares, s), append(l.ahead, s)
-			}
-		default:
-			more = false
-		}
-	}
+	l.pull()
+	shares := append(add(nil, l.behind()), l.ahead...)
 	if queue := inOrder(shares); queue != nil {
 		l.share.Index = slices.Clip(l.share.Index[:l.at+1])
 		l.ahead = pieces(queue)

@@ -36,7 +36,9 @@ type Dispatcher struct {
 	// MinIdle is the group's, MaxAttempts the subscription's.
 	MinIdle     time.Duration
 	MaxAttempts int
-	Lanes       []*lane.Lane
+	// Suspects is how many entries may be held because they wait to run alone.
+	Suspects int
+	Lanes    []*lane.Lane
 	// FixedLanes: a key comes to the same lane in every process.
 	FixedLanes bool
 	// Marks is where the keys of settled entries are marked; zero where they are
@@ -124,16 +126,30 @@ func (d *Dispatcher) dispatch(ctx context.Context, ds []broker.Delivery, by arri
 		d.orphans.Store(true)
 	}
 	slices.SortFunc(run, func(a, b candidate) int { return a.delivery.ID.Compare(b.delivery.ID) })
+	run, suspects, backErr := d.suspects(context.WithoutCancel(ctx), run)
+	if backErr != nil {
+		d.orphans.Store(true)
+	}
+	for _, b := range []*batch.Batch{filled(suspects, true), filled(run, false)} {
+		b.Swept, b.Epoch = by != read, epoch
+		// Those that do not run alone may belong before others that do.
+		b.Old = len(suspects) > 0 || len(run) > 0 && run[0].delivery.ID.Less(before)
+		err = cmp.Or(d.send(ctx, b), err)
+	}
+	return cmp.Or(err, backErr)
+}
+
+// filled is a batch of candidates.
+func filled(run []candidate, alone bool) *batch.Batch {
 	b := batch.Get(len(run))
-	b.Swept, b.Epoch = by != read, epoch
-	b.Old = len(run) > 0 && run[0].delivery.ID.Less(before)
+	b.Alone = alone
 	for i := range run {
 		it := b.Grow()
 		it.Delivery, it.Used = run[i].delivery, run[i].used
 		it.Exhausted, it.Past = run[i].exhausted, run[i].past
 		it.First, it.Alone, it.Waited = run[i].first, run[i].alone, run[i].waited
 	}
-	return cmp.Or(d.send(ctx, b), err)
+	return b
 }
 
 // replace calls off what is held under an id that comes as that of another entry:

@@ -147,6 +147,30 @@ func (s *scene) batchOf(it *batch.Item) *batch.Batch {
 	return share.Batch
 }
 
+// Entries that may have killed a process take no room from others, but there is a
+// bound on them: what is beyond it is left to whoever claims it.
+func TestWhatRunsAloneIsBoundedAndTakesNoRoom(t *testing.T) {
+	for _, park := range []bool{false, true} {
+		s := newScene(t, memory.Options{})
+		s.dispatch.Suspects, s.dispatch.Park = 2, park
+		ids := idsOf(s.deliver(before, 4))
+		s.again(me, before.Consumer, ids...)
+		if err := s.dispatch.Dispatch(t.Context(), append(s.again(me, me.Consumer, ids...), s.deliver(me, 1)...)); err != nil {
+			t.Fatal(err)
+		}
+		ran := s.ran(3)
+		equal(t, "ran", ran[:2], ids[:2])
+		s.still()
+		equal(t, "deliveries", s.counts(), []int64{3, 3, 2, 2, 1})
+		if s.held.Count() != 3 || s.held.Alone() != 2 || s.held.Read() != 1 {
+			t.Errorf("%d held, of which %d wait to run alone and %d take room", s.held.Count(), s.held.Alone(), s.held.Read())
+		}
+		if s.parked.Contains(ids[3]) != park {
+			t.Errorf("park %v: parked %v", park, s.parked.Contains(ids[3]))
+		}
+	}
+}
+
 func TestWhatBelongsToAnotherIsNotRun(t *testing.T) {
 	s := newScene(t, memory.Options{})
 	ids := idsOf(s.deliver(before, 2))

@@ -66,7 +66,7 @@ func newScene(t *testing.T, o memory.Options) *scene {
 	event := func(e observe.Event) { s.events = append(s.events, e) }
 	server := health.New(s.clock, rand.Float64, event)
 	s.dispatch = &Dispatcher{
-		Broker: s.broker, Owner: me, Clock: s.clock, Server: server, Held: s.held, Parked: s.parked, MinIdle: minIdle, MaxAttempts: 3,
+		Broker: s.broker, Owner: me, Clock: s.clock, Server: server, Held: s.held, Parked: s.parked, MinIdle: minIdle, MaxAttempts: 3, Suspects: 10,
 		Lanes: []*lane.Lane{worker}, Prepare: func(*batch.Batch) {}, Event: event,
 	}
 	s.sweeper = &Sweeper{

@@ -58,8 +58,8 @@ type Settler struct {
 	// Gates are the gauges of the streams to which no more is published than they
 	// let through, by their keys; nil where there are none.
 	Gates map[string]*backlog.Gauge
-	// Begun is told of what may run no longer alone; it may be nil.
-	Begun *begin.Beginner
+	// Alone is told of what needs to run alone no longer; it may be nil.
+	Alone *begin.Alone
 	// Settled is told of what was written, Event of what is unusual. Fatal is
 	// told of an error that does not pass; entries then stay pending.
 	Settled func([]observe.Outcome)
@@ -172,8 +172,8 @@ func (s *Settler) settle(ctx context.Context, shares []batch.Share) {
 	s.work.build(s.Owner, s.Marks, s.Server.Epoch(), shares)
 	s.work.settlement.Repeat = s.Repeat
 	res, err := s.send(ctx)
-	if s.Begun != nil {
-		s.Begun.Settled(s.work.items)
+	if s.Alone != nil {
+		s.Alone.Settled(s.work.items)
 	}
 	if err != nil {
 		s.giveUp(ctx, shares, err)

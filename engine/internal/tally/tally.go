@@ -14,7 +14,8 @@ const (
 	Received Part = iota
 	// Again: it is held here already. The delivery was taken back.
 	Again
-	// NotDue: it was given out before its time and put back.
+	// NotDue: it was given out before its time, or is one too many to wait here to run
+	// alone, and was put back.
 	NotDue
 	// Lost: it was no longer pending here when it was to be queued.
 	Lost
