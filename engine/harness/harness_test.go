@@ -302,7 +302,7 @@ func TestReplaceGivesAWorkerNewCode(t *testing.T) {
 func TestAHandlerThatNeverReturnsIsAnErrorThatNamesIt(t *testing.T) {
 	free := make(chan struct{})
 	h, err := harness.New(harness.Config{
-		Pipeline: single(nil), Patience: 20 * time.Millisecond,
+		Pipeline: single(nil), Patience: 2 * time.Second,
 		Handlers: map[string]sandbox.Handler{"s": harness.Func(func(context.Context, *sandbox.Delivery) outcome.Outcome {
 			<-free
 			return outcome.Outcome{Kind: outcome.Ack}
