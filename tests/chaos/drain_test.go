@@ -2,7 +2,6 @@ package chaos
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -120,12 +119,7 @@ func load(t *testing.T, s *redistest.Server, _ *redistest.Proxy) {
 // steady starts the steady pipeline and waits until it reads.
 func steady(t *testing.T, network *redistest.Proxy) *process {
 	t.Helper()
-	dir := t.TempDir()
-	for name, text := range map[string]string{"steady.hcl": steadyFile, "steady.lua": steadyScript} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	dir := folder(t, map[string]string{"steady.hcl": steadyFile, "steady.lua": steadyScript})
 	p := command(t, "run", filepath.Join(dir, "steady.hcl"), "--var", "url="+network.URL())
 	eventually(t, "the process reads", func() bool { return strings.Contains(p.output(), "subscription.reading") })
 	return p

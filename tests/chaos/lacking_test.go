@@ -3,7 +3,6 @@ package chaos
 import (
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -87,13 +86,8 @@ type sides struct {
 
 func newSides(t *testing.T, version string) *sides {
 	t.Helper()
-	dir := t.TempDir()
+	dir := folder(t, map[string]string{"sides.hcl": sidesFile, "h.lua": sidesScript})
 	s := &sides{logins: &logins{Server: redistest.Start(t, version), t: t, file: filepath.Join(dir, "sides.hcl")}}
-	for path, text := range map[string]string{s.file: sidesFile, filepath.Join(dir, "h.lua"): sidesScript} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
 	s.rule = s.printedRule()
 	s.do(s.URL(), 0, "apply", s.file)
 	s.url = s.user("worker", s.rule...)

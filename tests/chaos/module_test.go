@@ -99,13 +99,7 @@ func obedient() []byte {
 // moduleFolder is a folder with the pipeline above and a module.
 func moduleFolder(t *testing.T, module []byte) string {
 	t.Helper()
-	dir := t.TempDir()
-	for name, text := range map[string][]byte{"p.hcl": []byte(modulePipeline), "h.wasm": module} {
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
+	return folder(t, map[string]string{"p.hcl": modulePipeline, "h.wasm": string(module)})
 }
 
 // moduleRun is a process with the module, and the server that it reads.

@@ -2,7 +2,6 @@ package chaos
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -126,12 +125,7 @@ type poison struct {
 }
 
 func newPoison(t *testing.T, s *redistest.Server) *poison {
-	dir := t.TempDir()
-	for name, text := range map[string]string{"p.hcl": poisonPipeline, "h.lua": poisonHandler} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	dir := folder(t, map[string]string{"p.hcl": poisonPipeline, "h.lua": poisonHandler})
 	return &poison{t: t, s: s, file: filepath.Join(dir, "p.hcl")}
 }
 

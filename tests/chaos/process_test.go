@@ -89,6 +89,18 @@ func variant(t *testing.T, broker string) string {
 	return path
 }
 
+// folder is a folder of the test's own with these files, by their names.
+func folder(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
 // process is one `pipeline run`.
 type process struct {
 	t    *testing.T

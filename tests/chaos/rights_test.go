@@ -155,16 +155,8 @@ type logins struct {
 // newLogins writes the file for a server of its own.
 func newLogins(t *testing.T, version, orders, dead string) *logins {
 	t.Helper()
-	l := &logins{Server: redistest.Start(t, version), t: t, file: filepath.Join(t.TempDir(), "orders.hcl")}
-	for path, text := range map[string]string{
-		l.file: fmt.Sprintf(everything, orders, dead),
-		filepath.Join(filepath.Dir(l.file), "h.lua"): everythingScript,
-	} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return l
+	dir := folder(t, map[string]string{"orders.hcl": fmt.Sprintf(everything, orders, dead), "h.lua": everythingScript})
+	return &logins{Server: redistest.Start(t, version), t: t, file: filepath.Join(dir, "orders.hcl")}
 }
 
 // user makes a login with a rule, and returns its URL.

@@ -1,7 +1,6 @@
 package chaos
 
 import (
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -65,12 +64,7 @@ end
 // takes the first and keeps it.
 func stopping(t *testing.T, s *redistest.Server, n int, vars ...string) *process {
 	t.Helper()
-	dir := t.TempDir()
-	for name, text := range map[string]string{"stop.hcl": stopFile, "h.lua": stopScript} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	dir := folder(t, map[string]string{"stop.hcl": stopFile, "h.lua": stopScript})
 	args := []string{"run", filepath.Join(dir, "stop.hcl"), "--var", "redis_url=" + s.URL()}
 	for _, v := range vars {
 		args = append(args, "--var", v)

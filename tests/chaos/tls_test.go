@@ -109,13 +109,8 @@ func (s *secured) block(more string) string {
 // file writes the pipeline with the content of its broker block.
 func (s *secured) file(content string) string {
 	s.t.Helper()
-	path := filepath.Join(s.t.TempDir(), "secure.hcl")
-	for path, text := range map[string]string{path: fmt.Sprintf(secureFile, content), filepath.Join(filepath.Dir(path), "h.lua"): secureScript} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			s.t.Fatal(err)
-		}
-	}
-	return path
+	dir := folder(s.t, map[string]string{"secure.hcl": fmt.Sprintf(secureFile, content), "h.lua": secureScript})
+	return filepath.Join(dir, "secure.hcl")
 }
 
 // run starts a worker, whose output must never hold the key.
