@@ -53,6 +53,9 @@ func TestADrainHandsBackWhatCameBehindAWithheldReplyOfItsKey(t *testing.T) {
 				t.Error("the drain left nothing")
 			}
 			for _, e := range b.Pending("g") {
+				if c := b.LastCall("s", e.ID); c.Settled || c.Said == "" {
+					t.Errorf("%v is pending, and the call counts as settled: %+v", e.ID, c)
+				}
 				if e.Record.Starts != 0 || e.Record.Asked != 1 {
 					t.Errorf("%v: an attempt is used up: %+v", e.ID, e.Record)
 				}

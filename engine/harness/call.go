@@ -161,10 +161,11 @@ func (w *Worker) finishing(subscription string, s *broker.Settlement) []broker.I
 }
 
 // handsBack reports whether a wait is not the outcome of a call: it takes the
-// delivery back, or hands an entry back whose reply could not be written.
+// delivery back, or hands an entry back of which a reply, or what comes after a
+// reply under its key, could not be written.
 func (w *Worker) handsBack(subscription string, wait *broker.Wait) bool {
 	c := w.open[callKey{subscription, wait.ID}]
-	return wait.Uncount || wait.Asked && c != nil && c.Said == outcome.Reply.String()
+	return wait.Uncount || wait.Asked && c != nil && c.Said != outcome.Retry.String()
 }
 
 // wrote notes what the server has written of a settlement.

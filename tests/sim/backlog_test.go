@@ -129,12 +129,22 @@ func (b *backlog) settled(s *broker.Settlement, res *broker.SettleResult) {
 	}
 	for i := range s.Waits {
 		w := &s.Waits[i]
-		if k := (place{s.Group, m.number(w.ID)}); res.Waits[i] == broker.Done && w.Asked && said(w.ID) == "reply" {
-			b.sim.plan.tally.add("withheld replies handed back", 1)
+		if k := (place{s.Group, m.number(w.ID)}); res.Waits[i] == broker.Done && b.unwritten(s, w) {
+			if said(w.ID) == "reply" {
+				b.sim.plan.tally.add("withheld replies handed back", 1)
+			}
 			delete(b.waits, k)
 			b.back[k]++
 		}
 	}
+}
+
+// unwritten reports whether an entry is handed back that came to something else
+// than a retry: to a reply for which there was no room, or to whatever comes after
+// such a one under its key.
+func (b *backlog) unwritten(s *broker.Settlement, w *broker.Wait) bool {
+	said := b.sim.model.said[holding{s.Consumer, w.ID}]
+	return w.Asked && said != "" && said != "retry"
 }
 
 // most is how many replies a step publishes.

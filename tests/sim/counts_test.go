@@ -137,7 +137,7 @@ func (c *counts) each(s *broker.Settlement, res *broker.SettleResult, tell func(
 		w := &s.Waits[i]
 		switch {
 		case res.Waits[i] != broker.Done, w.Uncount, w.Delivery == 0: // it is put or handed back
-		case w.Asked && said(w.ID) == "reply": // there was no room for it when the worker left
+		case c.sim.model.backlog.unwritten(s, w): // there was no room for it when the worker left
 		case w.Asked:
 			tell(w.ID, observe.ResultRetry)
 		default:

@@ -43,6 +43,13 @@ type interruption struct {
 	from, to time.Time
 }
 
+// putBack is a delivery that ended in waiting.
+type putBack struct {
+	holding
+
+	delivery int64
+}
+
 // lane is a key in a consumer.
 type lane struct{ consumer, key string }
 
@@ -66,9 +73,6 @@ type model struct {
 	busy map[lane]int
 	// order is in which order entries came to consumers, were started and settled.
 	order ordering
-	// asking is when a consumer first asked for the settlement that it sends
-	// again and again.
-	asking map[broker.Owner]time.Time
 	// waiting are the entries of each lane that are retried, lanes the lane in which
 	// an entry ran last.
 	waiting map[lane]map[broker.ID]bool
@@ -77,6 +81,9 @@ type model struct {
 	events int
 	// earliest is when an entry that waits may run again, by the server's clock.
 	earliest map[place]time.Time
+	// put are the deliveries of which it was written when that is: what comes again,
+	// because the answer was lost, changes nothing.
+	put map[putBack]bool
 	// said is what its handler said last of an entry that a consumer has.
 	// words is the same, and stays when it is void.
 	said  map[holding]string
@@ -102,9 +109,9 @@ func (m *model) init(s *sim) {
 	m.open, m.busy = map[place]*harness.Worker{}, map[lane]int{}
 	m.order.init(s.Now)
 	m.waiting, m.lanes = map[lane]map[broker.ID]bool{}, map[place]lane{}
-	m.asking = map[broker.Owner]time.Time{}
 	m.known = map[broker.ID]known{}
 	m.earliest, m.said, m.words = map[place]time.Time{}, map[holding]string{}, map[holding]string{}
+	m.put = map[putBack]bool{}
 	m.stopping, m.unheard = map[string]time.Time{}, map[place]int{}
 	m.marks.init(s)
 	m.starts.init(s)
@@ -190,6 +197,20 @@ func (m *model) lost(s *broker.Settlement, res *broker.SettleResult) {
 		if res.Steps[i].Status == broker.NotOwned {
 			delete(m.said, holding{s.Consumer, s.Steps[i].ID})
 		}
+	}
+}
+
+// waits is told of what the server has written, whether or not anybody hears: when
+// what waits is due, by the server's clock.
+func (m *model) waits(s *broker.Settlement, res *broker.SettleResult) {
+	for i := range s.Waits {
+		w := &s.Waits[i]
+		p := putBack{holding{s.Consumer, w.ID}, w.Delivery}
+		if !w.Timed || w.Uncount || res.Waits[i] != broker.Done || m.put[p] && w.Delivery > 0 {
+			continue
+		}
+		m.put[p] = true
+		m.earliest[place{s.Group, m.number(w.ID)}] = m.sim.time().Truncate(time.Millisecond).Add(w.After)
 	}
 }
 
@@ -383,22 +404,10 @@ func (s *sim) running(ctx context.Context, d *sandbox.Delivery, k place) (done f
 	}
 }
 
-// asks is told that a consumer asks for a settlement, and returns since when.
-func (m *model) asks(o broker.Owner) time.Time {
-	if m.asking[o].IsZero() {
-		m.asking[o] = m.sim.time()
-	}
-	return m.asking[o]
-}
-
-// settled is told of a settlement that was asked for at a time and has been
-// answered: what it names is held no more, unless it was refused.
-func (m *model) settled(worker string, s *broker.Settlement, res *broker.SettleResult, asked time.Time) {
-	delete(m.asking, s.Owner)
+// settled is told of a settlement that has been answered: what it names is held no
+// more, unless it was refused.
+func (m *model) settled(worker string, s *broker.Settlement, res *broker.SettleResult) {
 	m.counts.heard(s, res)
-	if now := m.sim.time(); now.Before(asked) {
-		asked = now // it was set back since
-	}
 	over := func(id broker.ID) place {
 		k := place{s.Group, m.number(id)}
 		delete(m.waiting[m.lanes[k]], id)
@@ -423,7 +432,6 @@ func (m *model) settled(worker string, s *broker.Settlement, res *broker.SettleR
 		}
 		if k := over(w.ID); res.Waits[i] == broker.Done && w.Timed {
 			m.await(k, w.ID)
-			m.earliest[k] = asked.Truncate(time.Millisecond).Add(w.After) // the server's clock
 		}
 	}
 }

@@ -138,12 +138,11 @@ func (w wire) Release(ctx context.Context, o broker.Owner, ids []broker.ID) erro
 }
 
 func (w wire) Settle(ctx context.Context, s *broker.Settlement) (broker.SettleResult, error) {
-	asked := w.sim.model.asks(s.Owner)
 	res, err := pass(w, "settle", func() (broker.SettleResult, error) { return w.settle(ctx, s) })
 	w.sim.model.order.asked(s.Owner)
 	if err == nil {
 		w.sim.model.acknowledges(s, &res)
-		w.sim.model.settled(w.worker, s, &res, asked)
+		w.sim.model.settled(w.worker, s, &res)
 	} else {
 		w.sim.model.counts.again[s.Owner] = true
 		w.sim.model.backlog.limbo++

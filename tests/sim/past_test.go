@@ -57,6 +57,27 @@ var past = []struct {
 		},
 		fault: func(b broker.Broker) broker.Broker { return twice{b} }, says: "dead-lettered twice",
 	},
+	{
+		name: "what waits for a retry handed back, and nobody hears of it", version: "8.6.3",
+		shape: func(s *shape) { s.Split, s.Hold = true, true },
+		acts: []act{
+			publishes(order{do: "panic", x: 1}, order{do: "nothing", x: 2, key: 3}), on("settle", unanswered, breaks, 0),
+			{kind: setTime, d: -750 * time.Millisecond}, {kind: stop}, {kind: setTime, d: -29500 * time.Millisecond},
+		},
+		then: []act{
+			{kind: start}, publishes(order{do: "panic", x: 1}), {kind: stop}, {kind: setTime, d: -29500 * time.Millisecond}, after(20 * time.Second),
+		},
+		fault: func(b broker.Broker) broker.Broker { return mutant{Broker: b, admit: admitted} }, says: "before it is due",
+	},
+	{
+		name: "a letter handed back behind a withheld reply of its key", version: "8.6.3",
+		shape: func(s *shape) { s.Hold, s.Backlog, s.Batch = true, 2, 3 },
+		acts: []act{
+			{kind: still}, publishes(order{do: "reply"}, order{do: "replies", key: 1}, order{do: "reply", key: 2}, order{do: "dead", key: 2}),
+			after(time.Second), {kind: stop},
+		},
+		fault: func(b broker.Broker) broker.Broker { return mutant{Broker: b, groups: caughtUp} }, says: "max_backlog is 2",
+	},
 }
 
 // twice publishes what nothing fences twice.

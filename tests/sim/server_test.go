@@ -55,6 +55,7 @@ func (v server) Settle(ctx context.Context, s *broker.Settlement) (broker.Settle
 		m := &v.sim.model
 		m.marks.settled(s, &res)
 		m.starts.settled(s, &res)
+		m.waits(s, &res)
 		m.counts.written(s, &res)
 		m.backlog.settled(s, &res)
 		m.lost(s, &res)
