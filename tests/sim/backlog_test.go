@@ -143,8 +143,7 @@ func (b *backlog) settled(s *broker.Settlement, res *broker.SettleResult) {
 // than a retry: to a reply for which there was no room, or to whatever comes after
 // such a one under its key.
 func (b *backlog) unwritten(s *broker.Settlement, w *broker.Wait) bool {
-	said := b.sim.model.said[holding{s.Consumer, w.ID}]
-	return w.Asked && said != "" && said != "retry"
+	return w.Asked && b.sim.model.said[holding{s.Consumer, w.ID}] != "retry"
 }
 
 // most is how many replies a step publishes.

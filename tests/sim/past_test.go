@@ -70,10 +70,10 @@ var past = []struct {
 		fault: func(b broker.Broker) broker.Broker { return mutant{Broker: b, admit: admitted} }, says: "before it is due",
 	},
 	{
-		name: "a letter handed back behind a withheld reply of its key", version: "8.6.3",
+		name: "letters handed back behind a withheld reply of its key", version: "8.6.3",
 		shape: func(s *shape) { s.Hold, s.Backlog, s.Batch = true, 2, 3 },
 		acts: []act{
-			{kind: still}, publishes(order{do: "reply"}, order{do: "replies", key: 1}, order{do: "reply", key: 2}, order{do: "dead", key: 2}),
+			{kind: still}, publishes(order{do: "reply"}, order{do: "replies", key: 1}, order{do: "reply", key: 2}, order{do: "dead", key: 2}, order{do: "large", key: 2}),
 			after(time.Second), {kind: stop},
 		},
 		fault: func(b broker.Broker) broker.Broker { return mutant{Broker: b, groups: caughtUp} }, says: "max_backlog is 2",

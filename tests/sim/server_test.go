@@ -50,9 +50,11 @@ func (s *sim) setTime(d time.Duration) {
 }
 
 func (v server) Settle(ctx context.Context, s *broker.Settlement) (broker.SettleResult, error) {
+	m := &v.sim.model
+	holders := m.holders(s)
 	res, err := v.Broker.Settle(ctx, s)
 	if err == nil {
-		m := &v.sim.model
+		m.fenced(s, &res, holders)
 		m.marks.settled(s, &res)
 		m.starts.settled(s, &res)
 		m.waits(s, &res)
