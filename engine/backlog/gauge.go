@@ -90,10 +90,12 @@ func (s State) String() string {
 // Gauge measures one stream, for everyone in a process who publishes to it. It
 // looks only when it is asked and its last reading is used up, and lets through
 // half of the room that it found each time: the nearer the limit, the less goes
-// through. One process never exceeds the limit. What another one may still publish
-// from its last look, of which nobody knows, comes on top: at most half of the
-// room that it found then, so that n processes together stay below the limit and
-// (n − 1) halves of it. It is safe for concurrent use.
+// through. One process exceeds the limit by one at most, because a look does not
+// see what is on its way, and by the rest of the step that each look lets through
+// last. What another one may still publish from its last look, of which nobody
+// knows, comes on top: at most half of the room that it found then, so that n
+// processes together stay below the limit and (n − 1) halves of it. It is safe for
+// concurrent use.
 type Gauge struct {
 	server Server
 	clock  clock.Clock

@@ -150,10 +150,11 @@ func (b *backlog) unwritten(s *broker.Settlement, w *broker.Wait) bool {
 const most = 3
 
 // full checks that a reply was not published to a stream that is full. One process
-// keeps to the limit, but for the rest of its last step. Another one may publish
-// half of the limit from its last look, and so may what had been let through and
-// was not written when the process looked again. What came of an entry that is gone
-// does not wait: it would be lost with its process.
+// keeps to the limit, but for the rest of a step at each look and for what its look
+// before had let through and is not written yet. Another one may publish half of
+// the limit from its last look, and so may what had been let through and was not
+// written for long. What came of an entry that is gone does not wait: it would be
+// lost with its process.
 func (b *backlog) full(id broker.ID, group string) {
 	m := &b.sim.model
 	if b.limit() == 0 || m.epoch > 0 || slices.ContainsFunc(m.entries, func(e *entry) bool { return e.gone }) {
@@ -174,7 +175,7 @@ func (b *backlog) full(id broker.ID, group string) {
 		b.sim.do("count replies", err)
 		behind = int(infos[0].Pending) + len(rest)
 	}
-	bound := b.limit() + most - 1 + others*((b.limit()+1)/2+most-1)
+	bound := b.limit() + 1 + 2*(most-1) + others*((b.limit()+1)/2+most-1)
 	if behind > bound {
 		m.wrong("backlog: the reply to entry %v of %s makes it %d, max_backlog is %d and %d others may know of less",
 			id, group, behind, b.limit(), others)

@@ -98,8 +98,11 @@ type model struct {
 	starts  starts
 	counts  counts
 	backlog backlog
+	floors  floors
 	// saved is what was marked when the server was remembered.
 	saved map[placeOfKey][]marking
+	// savedFloors is the same of floors.
+	savedFloors map[string]broker.ID
 }
 
 func (m *model) init(s *sim) {
@@ -117,6 +120,7 @@ func (m *model) init(s *sim) {
 	m.starts.init(s)
 	m.counts.init(s)
 	m.backlog.init(s)
+	m.floors.init(s)
 }
 
 // wrong notes a problem.
@@ -140,6 +144,7 @@ func (m *model) interrupt(worker string, d time.Duration) {
 
 // regroup notes that a group was lost.
 func (m *model) regroup(group string) {
+	m.floors.lost(group)
 	m.epoch++
 	m.interrupt("", 0)
 	for _, e := range m.entries {
@@ -148,10 +153,10 @@ func (m *model) regroup(group string) {
 }
 
 // lose notes that the server went back to what it remembered, or lost everything.
-func (m *model) lose(remembered map[placeOfKey][]marking) {
+func (m *model) lose(remembered map[placeOfKey][]marking, floors map[string]broker.ID) {
 	m.epoch++
 	m.interrupt("", 0)
-	m.marks.set = remembered
+	m.marks.set, m.floors.at = remembered, floors
 }
 
 // elapse notes that the server's clock has come to its time: what was due by then

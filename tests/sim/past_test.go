@@ -78,6 +78,16 @@ var past = []struct {
 		},
 		fault: func(b broker.Broker) broker.Broker { return mutant{Broker: b, groups: caughtUp} }, says: "max_backlog is 2",
 	},
+	{
+		name: "answers of several messages that two looks let through", version: "7.0.15",
+		shape: func(s *shape) { s.Backlog = 5 },
+		acts: []act{
+			publishes(order{do: "reply", key: 1}, order{do: "ack", key: 3}, order{do: "after", x: 2}), after(210 * time.Millisecond),
+			publishes(order{do: "replies", key: 1}, order{do: "ack", key: 1}, order{do: "reply"}, order{do: "flaky", x: 2, key: 1}), {kind: still},
+		},
+		then:  []act{publishes(order{do: "replies"}, order{do: "replies"})},
+		fault: func(b broker.Broker) broker.Broker { return mutant{Broker: b, groups: caughtUp} }, says: "max_backlog is 5",
+	},
 }
 
 // twice publishes what nothing fences twice.

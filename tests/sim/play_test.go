@@ -36,7 +36,9 @@ type sim struct {
 	hitches       []hitch
 	saved         *memory.Snapshot
 	started       int
-	memory        *memory.Broker
+	// begun is when each worker was started.
+	begun  map[string]time.Time
+	memory *memory.Broker
 	// skew is how far the server's clock is from everybody's.
 	skew time.Duration
 }
@@ -50,7 +52,7 @@ const mostWorkers = 4
 func play(version string, p *plan, mutate func(broker.Broker) broker.Broker) (problems []string, state func() string) {
 	shape := p.shape
 	shape.Hold = shape.Hold && !p.passes
-	s := &sim{plan: p, version: version, first: shape.pipeline(false), second: shape.pipeline(true), runs: map[place]int{}}
+	s := &sim{plan: p, version: version, first: shape.pipeline(false), second: shape.pipeline(true), runs: map[place]int{}, begun: map[string]time.Time{}}
 	handlers := map[string]sandbox.Handler{}
 	for _, sub := range s.first.Subscriptions() {
 		handlers[sub.Label] = harness.Func(s.handle)
@@ -181,6 +183,7 @@ func (s *sim) start(ctx context.Context, next bool) {
 	if next {
 		p = s.second
 	}
+	s.begun[fmt.Sprint("worker", len(s.Workers())+1)] = s.Now()
 	_, err := s.StartVersion(ctx, fmt.Sprint("machine", s.started%s.plan.shape.Machines), p)
 	s.do("start", err)
 }
@@ -214,10 +217,10 @@ func (s *sim) actOnServer(ctx context.Context, a *act) {
 		s.do("trim", err)
 	case destroy:
 		group := []string{ledger, fraud}[a.n%2]
-		server.DestroyGroup("in", group)
 		s.model.regroup(group)
+		server.DestroyGroup("in", group)
 	case remember:
-		s.saved, s.model.saved = server.Snapshot(), s.model.marks.copy()
+		s.saved, s.model.saved, s.model.savedFloors = server.Snapshot(), s.model.marks.copy(), s.model.floors.copy()
 		return
 	case failover:
 		if s.saved == nil {
@@ -225,14 +228,14 @@ func (s *sim) actOnServer(ctx context.Context, a *act) {
 		}
 		s.pass(ctx)
 		server.Restore(s.saved)
-		s.model.lose(s.model.saved)
-		s.model.saved = s.model.marks.copy()
+		s.model.lose(s.model.saved, s.model.savedFloors)
+		s.model.saved, s.model.savedFloors = s.model.marks.copy(), s.model.floors.copy()
 	case flush:
 		s.pass(ctx)
 		server.Flush()
 		server.Disconnect()
 		s.saved = nil
-		s.model.lose(map[placeOfKey][]marking{})
+		s.model.lose(map[placeOfKey][]marking{}, map[string]broker.ID{})
 	}
 }
 

@@ -15,13 +15,20 @@ type reach struct {
 	// something failed since.
 	answered map[string]time.Time
 	failing  map[string]bool
+	// failed is when something of it failed last.
+	failed map[string]time.Time
 }
 
-func (r *reach) init() { r.answered, r.failing = map[string]time.Time{}, map[string]bool{} }
+func (r *reach) init() {
+	r.answered, r.failing, r.failed = map[string]time.Time{}, map[string]bool{}, map[string]time.Time{}
+}
 
 // reaches is told what came of an operation of a worker.
 func (m *model) reaches(worker string, err error) {
 	now := m.sim.Now()
+	if err != nil {
+		m.reach.failed[worker] = now
+	}
 	if err != nil && broker.Transient(err) {
 		m.reach.failing[worker] = true
 		return
