@@ -2,6 +2,7 @@ package harness
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -168,9 +169,14 @@ func (w *Worker) handsBack(subscription string, wait *broker.Wait) bool {
 	return wait.Uncount || wait.Asked && c != nil && c.Said != outcome.Retry.String()
 }
 
-// wrote notes what the server has written of a settlement.
+// settles notes that a subscription asks for a settlement: see Worker.last.
+func (w *Worker) settles(subscription string) {
+	maps.DeleteFunc(w.last, func(k callKey, _ bool) bool { return k.subscription == subscription })
+}
+
+// wrote notes what the server has written of a settlement, or of a part of one:
+// what Config.Wrap puts between a worker and the server may send it in several.
 func (w *Worker) wrote(subscription string, s *broker.Settlement, res *broker.SettleResult) {
-	w.last = map[callKey]bool{}
 	note := func(id broker.ID, uncount bool) {
 		k := callKey{subscription, id}
 		w.last[k] = true

@@ -11,7 +11,7 @@ import (
 	"pipeline/engine/observe"
 )
 
-// counter counts the deliveries that reach a worker.
+// counter counts the deliveries that reach a worker, and knows its settlements whole.
 type counter struct {
 	broker.Broker
 
@@ -41,6 +41,12 @@ func (c counter) TakeOver(ctx context.Context, o broker.Owner, from string, ids 
 	res, err := c.Broker.TakeOver(ctx, o, from, ids)
 	c.delivered(o, len(res.Deliveries))
 	return res, err
+}
+
+// Settle implements broker.Broker.
+func (c counter) Settle(ctx context.Context, s *broker.Settlement) (broker.SettleResult, error) {
+	c.worker.settles(c.worker.harness.subscription(s.Consumer))
+	return c.Broker.Settle(ctx, s)
 }
 
 // published notes that a step wrote n messages for an entry.

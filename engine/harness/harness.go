@@ -211,7 +211,7 @@ func (h *Harness) StartOn(ctx context.Context, machine string) (*Worker, error) 
 func (h *Harness) StartVersion(ctx context.Context, machine string, p *spec.Pipeline) (*Worker, error) {
 	w := &Worker{
 		harness: h, number: len(h.workers) + 1, name: "worker" + strconv.Itoa(len(h.workers)+1), machine: machine, pipeline: p,
-		clock: clock.NewVirtual(h.Now()), consumers: map[string]string{}, open: map[callKey]*Call{}, received: map[string]int64{},
+		clock: clock.NewVirtual(h.Now()), consumers: map[string]string{}, open: map[callKey]*Call{}, received: map[string]int64{}, last: map[callKey]bool{},
 	}
 	run, err := h.newEngine(w)
 	if err != nil {

@@ -37,7 +37,7 @@ type Worker struct {
 	// skew is how far its wall clock is from everybody's.
 	skew time.Duration
 	// consumers are its names by subscription, open the calls that are not
-	// settled yet; last is what its last settlement wrote.
+	// settled yet; last is what its last settlement in each subscription wrote.
 	consumers map[string]string
 	open      map[callKey]*Call
 	last      map[callKey]bool

@@ -30,12 +30,14 @@ func (s *Settler) duplicate(it *batch.Item, m *broker.Mark) {
 
 // recognize asks about the entries that an earlier attempt has settled without
 // marking their keys: these were duplicates. Where that is not known any more, for
-// want of an answer or because the window has passed, their own word counts.
+// want of an answer or because the window has passed, their own word counts: what
+// marks a key by then was set after the first attempt.
 func (s *Settler) recognize(ctx context.Context) {
 	w := &s.work
 	if len(w.unmarked) == 0 {
 		return
 	}
+	passed := s.Clock.Now().Sub(w.sent) >= s.Marks.Window
 	request := broker.MarkedRequest{Stream: s.Owner.Stream, Group: s.Owner.Group, Marks: s.Marks}
 	for _, it := range w.unmarked {
 		request.Keys = append(request.Keys, it.Mark)
@@ -44,7 +46,7 @@ func (s *Settler) recognize(ctx context.Context) {
 	defer cancel()
 	marks, err := s.Broker.Marked(call, request)
 	for i, it := range w.unmarked {
-		if err == nil && marks[i].Found() && marks[i].By != it.Delivery.ID {
+		if err == nil && !passed && marks[i].Found() && marks[i].By != it.Delivery.ID {
 			it.Duplicate(marks[i])
 		} else {
 			s.Tally.Count(tally.Published, len(it.Action.Publish))
