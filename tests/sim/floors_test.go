@@ -16,10 +16,12 @@ type floors struct {
 	// at is the floor of each group, written when that was done last.
 	at      map[string]broker.ID
 	written map[string]time.Time
+	// since is when each group was made last.
+	since map[string]time.Time
 }
 
 func (f *floors) init(s *sim) {
-	f.sim, f.at, f.written = s, map[string]broker.ID{}, map[string]time.Time{}
+	f.sim, f.at, f.written, f.since = s, map[string]broker.ID{}, map[string]time.Time{}, map[string]time.Time{}
 }
 
 // floor is from where a group would have to be read again now.
@@ -67,7 +69,7 @@ func (f *floors) made(group string) {
 	if !ok || got != want {
 		f.sim.model.wrong("floor: group %s is read again from %v; its floor is %v", group, got, want)
 	}
-	f.at[group] = got
+	f.at[group], f.since[group] = got, f.sim.Now()
 }
 
 // floorEvery is how often floors are written.
@@ -76,6 +78,9 @@ const floorEvery = 5 * time.Second
 // lost checks, as a group is lost, that somebody who could has written its floor.
 func (f *floors) lost(group string) {
 	m, now := &f.sim.model, f.sim.Now()
+	if _, there := f.cursor(group); !there || now.Sub(f.since[group]) <= 2*floorEvery {
+		return // it was lost before
+	}
 	for _, w := range f.sim.alive() {
 		_, stopping := m.stopping[w.Name()]
 		quiet := now.Sub(m.reach.failed[w.Name()]) > 2*floorEvery && now.Sub(f.sim.begun[w.Name()]) > 2*floorEvery

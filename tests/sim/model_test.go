@@ -382,8 +382,9 @@ func (m *model) excused(worker string, at time.Time) bool {
 func (s *sim) running(ctx context.Context, d *sandbox.Delivery, k place) (done func()) {
 	m, w := &s.model, harness.WorkerOf(ctx)
 	id, _ := broker.ParseID(d.ID)
-	// One that stood still runs what it has, until it finds that it was taken over.
-	if other, ok := m.open[k]; ok && m.epoch == 0 && other.Alive() && !m.excused(other.Name(), s.Now()) && !m.excused(w.Name(), s.Now()) {
+	// One that stood still runs what it has, until it finds that it was taken over. What
+	// an entry that is gone came to is written without a settlement.
+	if other, ok := m.open[k]; ok && m.epoch == 0 && !m.entries[k.n].gone && other.Alive() && !m.excused(other.Name(), s.Now()) && !m.excused(w.Name(), s.Now()) {
 		m.wrong("entry %v of %s runs at %s while %s holds it", id, d.Group, w.Name(), other.Name())
 	}
 	if at := m.earliest[k]; s.time().Before(at) && m.epoch == 0 && !m.excused(w.Name(), s.Now()) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pipeline/engine/broker"
+	"pipeline/engine/harness"
 )
 
 // plain is a pipeline with one worker a subscription, and nothing special.
@@ -88,7 +89,32 @@ var past = []struct {
 		then:  []act{publishes(order{do: "replies"}, order{do: "replies"})},
 		fault: func(b broker.Broker) broker.Broker { return mutant{Broker: b, groups: caughtUp} }, says: "max_backlog is 5",
 	},
+	{
+		name: "a group that is lost while it is lost", version: "8.6.3",
+		acts:  []act{{kind: destroy}, {kind: full}, after(20 * time.Second), {kind: destroy}},
+		then:  []act{{kind: room}, publishes(order{do: "ack"}), after(40 * time.Second), {kind: destroy}},
+		fault: func(b broker.Broker) broker.Broker { return floorless{b} }, says: "floor: that of group ledger was last written",
+	},
+	{
+		name: "a settlement in parts whose worker dies behind the second", version: "7.0.15",
+		shape: func(s *shape) { s.Split, s.Workers, s.Batch, s.Machines = true, 2, 3, 3 },
+		acts: []act{
+			on("settle", split, stalls, 20*time.Second),
+			publishes(order{do: "broken", x: 3, key: 3, mark: 3}, order{do: "nothing", x: 2, mark: 1}, order{do: "reply", x: 2, key: 3, mark: 1}),
+			{kind: fault, fault: harness.Fault{Kind: harness.Crash, At: harness.AfterAck, Nth: 2}}, after(21100 * time.Millisecond),
+		},
+		fault: func(b broker.Broker) broker.Broker {
+			m := published(func(s *broker.Step) { s.Publish = nil })
+			m.Broker = b
+			return m
+		}, says: "lost",
+	},
 }
+
+// floorless writes no floors, and says that it does.
+type floorless struct{ broker.Broker }
+
+func (floorless) SaveFloor(context.Context, string, string) error { return nil }
 
 // twice publishes what nothing fences twice.
 type twice struct{ broker.Broker }
