@@ -10,11 +10,23 @@ import (
 // ours reports whether a step that was sent again, of an entry that is no longer
 // pending here, was written by an earlier attempt whose answer was lost. It was if
 // nobody has the entry and nobody could have claimed it since the first attempt.
+//
+// A renewal that came in between does not find it either, and cannot tell who has
+// it. It speaks against us only where another one could have had it: leases are
+// renewed every third of min_idle, so not for as long after the first attempt.
 func (s *Settler) ours(ctx context.Context, it *batch.Item) bool {
 	if it.Action.Verb == batch.Ack && it.Lease() == batch.BodyGone {
 		return true // a renewal took it out of the pending list: nothing was left to do
 	}
-	if !s.work.resent || it.Lease() != batch.Ours || s.MinIdle > 0 && s.Clock.Now().Sub(s.work.sent) >= s.MinIdle {
+	safe := s.MinIdle
+	switch it.Lease() {
+	case batch.Ours:
+	case batch.Taken:
+		safe = s.MinIdle / 3
+	default:
+		return false
+	}
+	if !s.work.resent || s.work.lost[it] || s.MinIdle > 0 && s.Clock.Now().Sub(s.work.sent) >= safe {
 		return false
 	}
 	return s.work.found.look(ctx, s, it.Delivery.ID) == absent

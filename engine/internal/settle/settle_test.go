@@ -207,6 +207,39 @@ func TestALostAnswerSendsTheSameSettlementAgain(t *testing.T) {
 	}
 }
 
+// A renewal between the two attempts does not find what the first one has settled,
+// and takes it for lost.
+func TestWhatAFirstAttemptHasWrittenIsKnownWhateverARenewalSaysInBetween(t *testing.T) {
+	for name, c := range map[string]struct {
+		minIdle time.Duration
+		// before the first attempt, or in between, a renewal finds the lease lost.
+		before, between batch.Lease
+		want            string
+	}{
+		"in between":                      {time.Hour, batch.Ours, batch.Taken, "1-0 ack"},
+		"in between, and nobody claims":   {0, batch.Ours, batch.Taken, "1-0 ack"},
+		"when another one may have it":    {3 * time.Millisecond, batch.Ours, batch.Taken, "1-0 stale"},
+		"before":                          {time.Hour, batch.Taken, batch.Taken, "1-0 stale"},
+		"another entry has the id by now": {time.Hour, batch.Ours, batch.Replaced, "1-0 stale"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, batch.Step)
+			b.settler.MinIdle = c.minIdle
+			b.item(1).SetLease(c.before)
+			b.server.answer = func(n int, s *broker.Settlement) (broker.SettleResult, error) {
+				if n == 1 {
+					b.item(1).SetLease(c.between)
+					return broker.SettleResult{}, &broker.Error{Op: "settle", Kind: broker.ErrUnavailable}
+				}
+				<-time.After(c.minIdle % time.Second) // the next attempt may follow at once
+				return broker.SettleResult{Steps: []broker.StepResult{{Status: broker.NotOwned}}}, nil
+			}
+			b.run()
+			expect(t, "observed", b.results(), []string{c.want})
+		})
+	}
+}
+
 func TestARefusedStepIsHeldAndSettledAgainWithoutTheOthers(t *testing.T) {
 	b := newBench(t, batch.Step, batch.Step)
 	b.server.answer = func(n int, s *broker.Settlement) (broker.SettleResult, error) {

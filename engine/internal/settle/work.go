@@ -23,6 +23,8 @@ type work struct {
 	unfenced   []*batch.Item
 	stops      []*batch.Item
 	kept       map[*batch.Item]bool
+	// lost are those whose leases were lost before anything was sent.
+	lost map[*batch.Item]bool
 	// refusal is why the first of those that were refused was, refused its id.
 	refusal error
 	refused broker.ID
@@ -91,8 +93,9 @@ func (w *work) note() {
 
 func (w *work) reset(owner broker.Owner) {
 	if w.kept == nil {
-		w.kept = make(map[*batch.Item]bool)
+		w.kept, w.lost = make(map[*batch.Item]bool), make(map[*batch.Item]bool)
 	}
+	clear(w.lost)
 	s := &w.settlement
 	*s = broker.Settlement{Owner: owner, Acks: s.Acks[:0], Steps: s.Steps[:0], Waits: s.Waits[:0], Forget: s.Forget[:0]}
 	w.items, w.stepItems, w.waitItems = w.items[:0], w.stepItems[:0], w.waitItems[:0]
@@ -113,6 +116,9 @@ func (w *work) add(it *batch.Item, of *batch.Batch, fence bool) {
 	if lease == batch.Replaced {
 		w.replaced = append(w.replaced, it)
 		return
+	}
+	if lease != batch.Ours {
+		w.lost[it] = true
 	}
 	switch it.Action.Verb {
 	case batch.Ack:
