@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"pipeline/engine/broker"
 	"pipeline/engine/value"
 )
 
@@ -27,6 +28,8 @@ type Batch struct {
 	Epoch uint64
 
 	open atomic.Int32
+	// low and high are the first and the last id of its items.
+	low, high broker.ID
 }
 
 // Share is the part of a batch that one lane works on, in order.
@@ -63,7 +66,17 @@ func (b *Batch) Grow() *Item {
 }
 
 // Open counts the items as unsettled. Call it once, when the batch is full.
-func (b *Batch) Open() { b.open.Store(int32(len(b.Items))) }
+func (b *Batch) Open() {
+	b.open.Store(int32(len(b.Items)))
+	b.low, b.high = broker.ID{}, broker.ID{}
+	for i := range b.Items {
+		id := b.Items[i].Delivery.ID
+		if i == 0 {
+			b.low = id
+		}
+		b.low, b.high = broker.Earlier(b.low, id), broker.Later(b.high, id)
+	}
+}
 
 // Done counts n items as settled and reports whether they were the last ones.
 func (b *Batch) Done(n int) bool { return b.open.Add(int32(-n)) == 0 }

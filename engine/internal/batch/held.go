@@ -187,8 +187,12 @@ func (h *Held) find(id broker.ID) *Item {
 	return nil
 }
 
-// find returns the item that is held under the id.
+// find returns the item that is held under the id. Of the batches that are held
+// few have an id between their first and their last one.
 func (b *Batch) find(id broker.ID) *Item {
+	if id.Less(b.low) || b.high.Less(id) {
+		return nil
+	}
 	for i := range b.Items {
 		if it := &b.Items[i]; it.Delivery.ID == id && it.State() != Settled && it.Lease() != Replaced {
 			return it

@@ -111,8 +111,13 @@ func (d *Dispatcher) dispatch(ctx context.Context, ds []broker.Delivery, by arri
 	if d.Held.Before(epoch) {
 		d.replace(ds, epoch)
 	}
+	if by == read && d.Held.Count() == 0 {
+		// Whatever comes is behind nothing: a group that was set back to deliver a
+		// stream again does so at the full rate.
+		d.last = broker.ID{}
+	}
 	before := d.last
-	if !d.unusual(ds) && !d.mayWait(by) {
+	if !d.unusual(ds) && by != fetched && !d.mayWait(by) {
 		b := batch.Get(len(ds))
 		b.Swept = by != read
 		for i := range ds {

@@ -62,6 +62,46 @@ func TestNewEntriesGoStraightToTheLanesThoughTheContextIsOver(t *testing.T) {
 	}
 }
 
+// Entries that come again, by a group that was set back, have the lanes sort what
+// they hold only while they hold something.
+func TestAGroupThatWasSetBackIsReadStraightOnceNothingIsHeld(t *testing.T) {
+	s := newScene(t, memory.Options{})
+	first, later := s.deliver(me, 1), s.deliver(me, 1)
+	come := func(ds []broker.Delivery) batch.Share {
+		if err := s.dispatch.Dispatch(t.Context(), ds); err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "ran", s.ran(1), idsOf(ds))
+		return <-s.out
+	}
+	shares := []batch.Share{come(later), come(first)}
+	if !shares[1].Batch.Old {
+		t.Error("what comes behind a later entry is not sorted")
+	}
+	for _, share := range shares {
+		s.held.Settled(share.Batch, []*batch.Item{share.At(0)})
+	}
+	if come(first).Batch.Old {
+		t.Error("what comes behind nothing is sorted")
+	}
+}
+
+// What was kept here until its time has waited, though nothing else shows it.
+func TestWhatKeysLetGoHasWaited(t *testing.T) {
+	s := newScene(t, memory.Options{})
+	for _, by := range []arrival{read, fetched} {
+		ds := s.deliver(me, 1)
+		if err := s.dispatch.dispatch(t.Context(), ds, by); err != nil {
+			t.Fatal(err)
+		}
+		it := <-s.lane.ran
+		if waited := it.Waited; waited != (by == fetched) {
+			t.Errorf("arrival %d: waited %v", by, waited)
+		}
+		s.held.Settled((<-s.out).Batch, []*batch.Item{it})
+	}
+}
+
 func TestRedeliveredEntriesRunInOrderOfTheirIDsThoughTheContextIsOver(t *testing.T) {
 	s := newScene(t, memory.Options{})
 	ids := idsOf(s.deliver(before, 4))
