@@ -19,10 +19,11 @@ type instance struct {
 	guest  *guest
 	closed bool
 	// host is what the module's calls of the host come with.
-	host    hostContext
-	logs    capability.Session
-	decoder abi.Decoder
-	buf     []byte
+	host     hostContext
+	logs     capability.Session
+	envelope abi.Envelope
+	decoder  abi.Decoder
+	buf      []byte
 
 	// What follows lives for one call.
 	d      *sandbox.Delivery
@@ -121,7 +122,7 @@ func (in *instance) enter(g *guest, d *sandbox.Delivery) (uint64, error) {
 		}
 		return g.call(&in.host, len(d.Raw))
 	}
-	encode := abi.AppendEnvelope
+	encode := in.envelope.Append
 	if in.h.spec.RawInput {
 		encode = abi.AppendRaw
 	}

@@ -19,27 +19,35 @@ func TestEnvelope(t *testing.T) {
 	d := sandboxtest.Delivery(`{"id":18446744073709551615,"b":[1.50,"é"]}`)
 	d.Headers = []outcome.Header{{Name: "a b", Value: "1"}, {Name: "a b", Value: "2"}, {Name: "bin", Value: "\xff"}, {Name: "\xff", Value: "lost"}}
 	d.Idle, d.Deliveries = 1500*time.Millisecond, 3
-	head := `{"id":"1700000000000-0","stream":"payments","group":"ledger","subscription":"s","key":"acct-1",` +
-		`"headers":{"a b":"2"},"headers_base64":{"bin":"/w=="},"deliveries":3,"attempt":1,"max_attempts":5,"idle_ms":1500,"now_ms":1700000000500,`
+	body := `{"body":{"b":[1.50,"é"],"id":18446744073709551615}`
+	tail := `,"id":"1700000000000-0","stream":"payments","group":"ledger","subscription":"s","key":"acct-1",` +
+		`"headers":{"a b":"2"},"headers_base64":{"bin":"/w=="},"deliveries":3,"attempt":1,"max_attempts":5,"idle_ms":1500,"now_ms":1700000000500}`
 	tests := map[string]struct {
 		change func()
 		want   string
 	}{
-		"a value":     {func() {}, head + `"body":{"b":[1.50,"é"],"id":18446744073709551615}}`},
-		"a text":      {func() { d.Kind, d.Raw = sandbox.BodyText, "a\"b" }, head + `"body":"a\"b"}`},
-		"no text":     {func() { d.Kind, d.Raw = sandbox.BodyText, "a\xff" }, head + `"body_base64":"Yf8="}`},
-		"bytes":       {func() { d.Kind, d.Raw = sandbox.BodyBytes, "ab" }, head + `"body_base64":"YWI="}`},
-		"no bytes":    {func() { d.Kind, d.Raw = sandbox.BodyBytes, "" }, head + `"body_base64":""}`},
-		"a odd key":   {func() { d.Key = "\xfe" }, strings.Replace(head, `"key":"acct-1"`, `"key_base64":"/g=="`, 1) + `"body":{"b":[1.50,"é"],"id":18446744073709551615}}`},
-		"no headers":  {func() { d.Headers = nil }, ""},
-		"not a value": {func() { v := value.NewString("\xff"); d.Body = &v }, "error"},
+		"a value":              {func() {}, body + tail},
+		"a text":               {func() { d.Kind, d.Raw = sandbox.BodyText, "a\"b" }, `{"body":"a\"b"` + tail},
+		"no text":              {func() { d.Kind, d.Raw = sandbox.BodyText, "a\xff" }, `{"body_base64":"Yf8="` + tail},
+		"bytes":                {func() { d.Kind, d.Raw = sandbox.BodyBytes, "ab" }, `{"body_base64":"YWI="` + tail},
+		"no bytes":             {func() { d.Kind, d.Raw = sandbox.BodyBytes, "" }, `{"body_base64":""` + tail},
+		"a odd key":            {func() { d.Key = "\xfe" }, body + strings.Replace(tail, `"key":"acct-1"`, `"key_base64":"/g=="`, 1)},
+		"another stream":       {func() { d.Stream = "p\"" }, body + strings.Replace(tail, `"payments"`, `"p\""`, 1)},
+		"another group":        {func() { d.Group = "audit" }, body + strings.Replace(tail, `"ledger"`, `"audit"`, 1)},
+		"another subscription": {func() { d.Subscription = "t" }, body + strings.Replace(tail, `"subscription":"s"`, `"subscription":"t"`, 1)},
+		"no headers":           {func() { d.Headers = nil }, ""},
+		"not a value":          {func() { v := value.NewString("\xff"); d.Body = &v }, "error"},
 	}
 	plain := *d
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
+			var e Envelope
 			*d = plain
+			if _, err := e.Append(nil, d); err != nil { // which must not show in the next
+				t.Fatal(err)
+			}
 			test.change()
-			got, err := AppendEnvelope(nil, d)
+			got, err := e.Append(nil, d)
 			if test.want == "error" {
 				if err == nil {
 					t.Errorf("got %s", got)

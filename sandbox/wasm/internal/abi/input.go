@@ -10,36 +10,56 @@ import (
 	"pipeline/sandbox"
 )
 
-// AppendEnvelope appends the JSON object that a module is given: the entry with
-// its headers, its counts and its body. What is not text stands in base64 under
-// a name of its own.
-func AppendEnvelope(dst []byte, d *sandbox.Delivery) ([]byte, error) {
-	dst = appendText(append(dst, '{'), "id", d.ID)
-	dst = appendText(append(dst, ','), "stream", d.Stream)
-	dst = appendText(append(dst, ','), "group", d.Group)
-	dst = appendText(append(dst, ','), "subscription", d.Subscription)
+// Envelope writes what a module is given. The zero Envelope is ready; it is not
+// safe for concurrent use.
+type Envelope struct {
+	// known are the members that are the same for all entries of a subscription,
+	// as they were written for the one with these names.
+	stream, group, subscription string
+	known                       []byte
+}
+
+// Append appends the JSON object that a module is given: the entry's body, its
+// headers and its counts. What is not text stands in base64 under a name of its
+// own. The body comes first: most modules look for it by reading from the
+// beginning, and pay for all that stands before it.
+func (e *Envelope) Append(dst []byte, d *sandbox.Delivery) ([]byte, error) {
+	dst, err := appendBody(append(dst, '{'), d)
+	if err != nil {
+		return nil, err
+	}
+	dst = appendText(append(dst, ','), "id", d.ID)
+	dst = e.appendKnown(dst, d)
 	dst = appendText(append(dst, ','), "key", d.Key)
 	dst = append(dst, `,"headers":`...)
 	dst = AppendHeaders(dst, d.Headers, utf8.ValidString)
 	dst = appendBinaryHeaders(dst, d.Headers)
-	dst = appendInt(dst, "deliveries", d.Deliveries)
-	dst = appendInt(dst, "attempt", int64(d.Attempt))
-	dst = appendInt(dst, "max_attempts", int64(d.MaxAttempts))
-	dst = appendInt(dst, "idle_ms", d.Idle.Milliseconds())
-	dst = appendInt(dst, "now_ms", d.Now.UnixMilli())
-	dst = append(dst, ',')
+	dst = strconv.AppendInt(append(dst, `,"deliveries":`...), d.Deliveries, 10)
+	dst = strconv.AppendInt(append(dst, `,"attempt":`...), int64(d.Attempt), 10)
+	dst = strconv.AppendInt(append(dst, `,"max_attempts":`...), int64(d.MaxAttempts), 10)
+	dst = strconv.AppendInt(append(dst, `,"idle_ms":`...), d.Idle.Milliseconds(), 10)
+	dst = strconv.AppendInt(append(dst, `,"now_ms":`...), d.Now.UnixMilli(), 10)
+	return append(dst, '}'), nil
+}
+
+func appendBody(dst []byte, d *sandbox.Delivery) ([]byte, error) {
 	switch d.Kind {
 	case sandbox.BodyText:
-		dst = appendText(dst, "body", d.Raw)
+		return appendText(dst, "body", d.Raw), nil
 	case sandbox.BodyBytes:
-		dst = appendBase64(dst, "body_base64", d.Raw)
-	default:
-		var err error
-		if dst, err = value.AppendJSON(append(dst, `"body":`...), d.Body); err != nil {
-			return nil, err
-		}
+		return appendBase64(dst, "body_base64", d.Raw), nil
 	}
-	return append(dst, '}'), nil
+	return value.AppendJSON(append(dst, `"body":`...), d.Body)
+}
+
+func (e *Envelope) appendKnown(dst []byte, d *sandbox.Delivery) []byte {
+	if e.known == nil || e.stream != d.Stream || e.group != d.Group || e.subscription != d.Subscription {
+		e.stream, e.group, e.subscription = d.Stream, d.Group, d.Subscription
+		e.known = appendText(append(e.known[:0], ','), "stream", d.Stream)
+		e.known = appendText(append(e.known, ','), "group", d.Group)
+		e.known = appendText(append(e.known, ','), "subscription", d.Subscription)
+	}
+	return append(dst, e.known...)
 }
 
 // AppendRaw appends the body alone, as it stands on the wire; of an entry
@@ -128,10 +148,6 @@ func appendBase64(dst []byte, name, s string) []byte {
 	dst = append(appendName(dst, name), '"')
 	dst = base64.StdEncoding.AppendEncode(dst, []byte(s))
 	return append(dst, '"')
-}
-
-func appendInt(dst []byte, name string, n int64) []byte {
-	return strconv.AppendInt(appendName(append(dst, ','), name), n, 10)
 }
 
 // appendName appends a member's name and the colon.
