@@ -112,7 +112,11 @@ func (r *Runner) publish(it *batch.Item, m *outcome.Message, t *target) *outcome
 
 // encode adds the message in the layout of the target's stream.
 func (r *Runner) encode(m *outcome.Message, t *target, key string) error {
-	fields := r.fieldsOf.take(len(r.headers) + 2 + m.Body.Len())[:0]
+	most := len(r.headers) + 2
+	if t.stream.Codec == spec.CodecFields {
+		most += m.Body.Len()
+	}
+	fields := r.fieldsOf.take(most)[:0]
 	fields, err := t.encoder.Encode(fields, &codec.Message{Body: &m.Body, Key: key, HasKey: key != "", Headers: r.headers})
 	if err != nil {
 		return err
@@ -154,7 +158,8 @@ func (r *Runner) partitionKey(it *batch.Item, m *outcome.Message, t *target) (st
 		}
 		return key, nil
 	}
-	key, ok, err := t.encoder.Key(&codec.Env{Entry: &m.Body, Headers: m.Headers})
+	r.keyEnv = codec.Env{Entry: &m.Body, Headers: m.Headers}
+	key, ok, err := t.encoder.Key(&r.keyEnv)
 	if err != nil || ok {
 		return key, err
 	}
