@@ -29,6 +29,16 @@ func TestPackedIsWhatAServerUnpacks(t *testing.T) {
 			a.packID(id)
 			want = append(want, id.String())
 		}
+		var steps []broker.Step
+		for i := range maxEntries {
+			a.packIDs(steps)
+			var ids []string
+			for _, step := range steps {
+				ids = append(ids, step.ID.String())
+			}
+			want = append(want, strings.Join(ids, " "))
+			steps = append(steps, broker.Step{ID: broker.ID{Ms: math.MaxUint64, Seq: uint64(i)}})
+		}
 		for _, n := range []int64{0, 1, 127, 128, 1 << 31, 1 << 53, -1} {
 			a.packInt(n)
 			want = append(want, strconv.FormatInt(n, 10))

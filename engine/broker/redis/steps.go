@@ -102,6 +102,7 @@ func (p *settling) step(ctx context.Context, first, last int) {
 	a.packInt(int64(len(steps)))
 	a.packID(low)
 	a.packID(high)
+	a.packIDs(steps)
 	p.keysOf(steps, marks)
 	for len(steps) > 0 {
 		n := 1
@@ -161,7 +162,6 @@ func (p *settling) run(steps []broker.Step, to []string) {
 		}
 	}
 	for i := range steps {
-		a.packID(steps[i].ID)
 		for j := range steps[i].Publish {
 			fields := steps[i].Publish[j].Fields
 			for k := range fields {

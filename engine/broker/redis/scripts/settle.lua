@@ -3,12 +3,12 @@
 --
 -- KEYS[1]   the stream; KEYS[2] the group's records; KEYS[3]… destinations; with a window, the last two hold marks
 -- ARGV[1]   all else, packed as one array of MessagePack: thousands of arguments cost the server more than they say
---   [1] group, [2] consumer, [3] number of entries, [4] first id, [5] last id
---   [6] the window of the marks (ms), 0 where no entry has a key; else follow the keys of all, "" for none
+--   [1] group, [2] consumer, [3] number of entries, [4] lowest id, [5] highest id, [6] all ids, with blanks between
+--   [7] the window of the marks (ms), 0 where no entry has a key; else follow the keys of all, "" for none
 --   […] runs of entries with messages of the same shape: number of entries, 1 to drop their records or 0 and
 --       2 more if they are out of the pending list and known to be, number of messages of each entry, and for
 --       each of these the index of its destination in KEYS, the length to trim that to or 0, the number of fields
---       and their names; then the entries: id, and per message the values of its fields
+--       and their names; then the entries: per message the values of its fields
 -- Replies   statuses, one letter an entry: d done, n not owned, r refused, t torn, m marked before;
 --           then, for every r and t: its index from 0, the index of the message (-1: the mark), the server's error;
 --           for every m, and every n whose key the same entry has marked: its index, -1, the mark
@@ -23,13 +23,20 @@ local given = cmsgpack.unpack(ARGV[1])
 local stream, group, consumer, count = KEYS[1], given[1], given[2], given[3]
 
 -- One page of the consumer's pending list holds every entry of the batch, unless it is full of others. Where the
--- batch is the page, entry by entry, no table of what is owned is needed: reached is how far that is so.
+-- batch is just the page, as it nearly always is, all are owned, and one comparison says so.
 local page = call('XPENDING', stream, group, given[4], given[5], count, consumer)
 local full = #page == count
-local reached, owned = 0, nil
+local ids, owned = {}, nil
+for i = 1, #page do ids[i] = page[i][1] end
+if not full or table.concat(ids, ' ') ~= given[6] then
+  owned = {}
+  for i = 1, #page do owned[ids[i]] = true end
+  ids = {}
+  for id in string.gmatch(given[6], '%S+') do ids[#ids + 1] = id end
+end
 
 -- A message for a key of another type is refused before anything is written for its entry.
-local window, wrong = given[6], {}
+local window, wrong = given[7], {}
 for i = 3, #KEYS - (window > 0 and 2 or 0) do
   local kind = call('TYPE', KEYS[i]).ok
   if kind ~= 'stream' and kind ~= 'none' then
@@ -38,7 +45,7 @@ for i = 3, #KEYS - (window > 0 and 2 or 0) do
 end
 
 -- What is known of the keys.
-local at, marks = 7, nil
+local at, marks = 8, nil
 if window > 0 then
   local time = call('TIME')
   marks = { now = time[1] * 1000 + math.floor(time[2] / 1000), begun = {}, by = {}, sets = { KEYS[#KEYS - 1], KEYS[#KEYS] } }
@@ -46,7 +53,7 @@ if window > 0 then
   at = at + count
   local keys, times = {}, {}
   for i = 1, count do
-    if given[6 + i] ~= '' then keys[#keys + 1] = given[6 + i] end
+    if given[7 + i] ~= '' then keys[#keys + 1] = given[7 + i] end
   end
   for i, set in ipairs(marks.sets) do
     local kind = call('TYPE', set).ok
@@ -107,25 +114,35 @@ while entry < count do
     if wrong[key] and not refusal then refusal, culprit = wrong[key], m end
     at = at + 3 + size
   end
+  if messages == 1 and not owned and not marks and not refusal then
+    -- The straight way: nothing stands in the way of any of them.
+    local add, place, size = adds[1], starts[1] + 2, sizes[1]
+    while entry < last do
+      entry = entry + 1
+      for i = 0, size - 1 do add[place + 2 * i] = given[at + i] end
+      at = at + size
+      local done = try(unpack(add))
+      if type(done) ~= 'table' then
+        statuses[entry] = 'd'
+        acks[#acks + 1] = ids[entry]
+        if forget then forgets[#forgets + 1] = ids[entry] end
+      else
+        statuses[entry] = 'r'
+        local n = #problems
+        problems[n + 1], problems[n + 2], problems[n + 3] = tostring(entry - 1), '0', done.err
+      end
+    end
+  end
   while entry < last do
     entry = entry + 1
-    local id, status, problem, problem_at = given[at], 'n', nil, nil
-    local key, known, mine
-    at = at + 1
-    if marks and given[6 + entry] ~= '' then
-      key = given[6 + entry]
+    local id, status, problem, problem_at = ids[entry], 'n', nil, nil
+    local key, known
+    if marks and given[7 + entry] ~= '' then
+      key = given[7 + entry]
       known = marks.by[key]
     end
-    local next_owned = not owned and page[reached + 1]
-    if next_owned and next_owned[1] == id then
-      reached, mine = reached + 1, true
-    else
-      if not owned then
-        owned = {}
-        for i = 1, #page do owned[page[i][1]] = i > reached end
-      end
-      mine = owned[id]
-    end
+    local mine = true
+    if owned then mine = owned[id] end
     if mine or gone or mine == nil and full and #call('XPENDING', stream, group, id, id, 1, consumer) == 1 then
       status = 'd'
       if owned then owned[id] = false end -- an id that comes twice is done once
