@@ -3,10 +3,12 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"pipeline/engine/broker"
 	"pipeline/engine/clock"
+	"pipeline/engine/spec"
 )
 
 // floorEvery is how often the floor of each group is written down. A group that
@@ -14,11 +16,13 @@ import (
 const floorEvery = 5 * time.Second
 
 // keepFloors writes down from where each group would have to be read again if
-// it were lost.
+// it were lost. For a group whose subscriptions have all failed nothing is
+// written any more: it does not move by this process, and what ended them, a
+// right that is missing above all, would be refused again each time.
 func (e *Engine) keepFloors(ctx context.Context) {
 	for clock.Sleep(ctx, e.cfg.Clock, floorEvery) == nil {
 		for _, g := range e.cfg.Pipeline.Groups {
-			if len(g.Subscriptions) == 0 || e.server.Down() {
+			if e.server.Down() || !e.works(g) {
 				continue
 			}
 			// An error leaves the floor further back than it could be: a lost
@@ -30,4 +34,9 @@ func (e *Engine) keepFloors(ctx context.Context) {
 			}
 		}
 	}
+}
+
+// works reports whether a subscription of the group has not failed.
+func (e *Engine) works(g *spec.Group) bool {
+	return slices.ContainsFunc(e.subs, func(s *subscription) bool { return s.spec.Group == g && s.failure() == nil })
 }

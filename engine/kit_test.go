@@ -51,10 +51,12 @@ type bench struct {
 	engine *engine.Engine
 	// sub is the only subscription, stream "in", group "g".
 	sub *spec.Subscription
-	log *journal
-	ran sync.WaitGroup
-	end context.CancelFunc
-	err error
+	// others are further groups.
+	others []*spec.Group
+	log    *journal
+	ran    sync.WaitGroup
+	end    context.CancelFunc
+	err    error
 }
 
 // newBench starts an engine with one subscription, which change may alter.
@@ -92,7 +94,7 @@ func subscription() *spec.Subscription {
 
 // start runs the engine and waits until it reads.
 func (b *bench) start(handle function) {
-	p := &spec.Pipeline{Name: "p", Version: "1", DrainTimeout: 20 * time.Second, Groups: []*spec.Group{b.sub.Group}}
+	p := &spec.Pipeline{Name: "p", Version: "1", DrainTimeout: 20 * time.Second, Groups: append([]*spec.Group{b.sub.Group}, b.others...)}
 	var err error
 	b.engine, err = engine.New(engine.Config{
 		Pipeline: p, Broker: b.broker, Clock: b.clock, Observer: b.log, Host: "host",

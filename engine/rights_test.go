@@ -3,6 +3,7 @@ package engine_test
 import (
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -59,4 +60,31 @@ func TestALostGroupThatTheLoginMayNotRestoreEndsTheRunWithTheRemedy(t *testing.T
 	}
 	b.ran.Wait()
 	namesApply(t, b.err)
+}
+
+// What is refused for good is asked for once: each time would stand in the
+// server's ACL LOG.
+func TestAFloorThatMayNotBeWrittenIsAskedForOnce(t *testing.T) {
+	other := subscription()
+	other.Label, other.Consumer, other.Group.Label, other.Group.Name = "t", "t", "other", "other"
+	b := &bench{t: t, clock: newClock(), sub: subscription(), others: []*spec.Group{other.Group}}
+	b.broker, b.log = memory.New(b.clock, memory.Options{}), &journal{clock: b.clock}
+	var refused, saved atomic.Int32
+	b.broker.SetFault(func(c memory.Call) memory.Effect {
+		switch {
+		case c.Op != "save floor of":
+		case c.Group == "g":
+			refused.Add(1)
+			return memory.Effect{Err: broker.ErrNoPermission, Skip: true}
+		default:
+			saved.Add(1)
+		}
+		return memory.Effect{}
+	})
+	b.start(ack)
+	b.advance(time.Minute)
+	_ = b.stop()
+	if refused.Load() != 1 || saved.Load() < 10 {
+		t.Errorf("in a minute, what is refused was asked for %d times, want once; the other floor was written %d times", refused.Load(), saved.Load())
+	}
 }
