@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	crypto "crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -37,6 +38,10 @@ type Config struct {
 	// KeepLogs hands what handlers log to the observer with each outcome. It is
 	// meant for people who watch, not for production.
 	KeepLogs *LogKeeper
+	// BeforeReading is called when the groups exist and nothing has been read. Where its
+	// error is one that passes (broker.Transient) it is waited for the server and called
+	// again; any other ends Run, which returns it. Default: none.
+	BeforeReading func(ctx context.Context) error
 	// Chance is what is otherwise random. Only tests that must run the same way
 	// every time set it.
 	Chance Chance

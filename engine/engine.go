@@ -179,6 +179,9 @@ func (e *Engine) tryPrepare(ctx context.Context) error {
 			})
 		}
 	}
+	if e.cfg.BeforeReading != nil {
+		return e.cfg.BeforeReading(ctx)
+	}
 	return nil
 }
 

@@ -52,6 +52,7 @@ var invocations = map[string][][]string{
 	"pipeline-plan":         {{"plan", "FILE"}},
 	"pipeline-publish":      {{"publish", "FILE", "--to", "in", "--input", "INPUT"}},
 	"pipeline-run":          {{"run", "FILE", "--log-level", "debug"}},
+	"pipeline-seek":         {{"seek", "FILE", "g=0"}, {"seek", "FILE", "g=0", "--yes"}},
 	"pipeline-schema":       {{"schema"}, {"schema", "--format", "jsonschema"}},
 	"pipeline-test":         {{"test", "FILE"}, {"test", "FILE", "--redis", "URL"}},
 	"pipeline-validate":     {{"validate", "FILE"}},

@@ -41,6 +41,15 @@ type Broker interface {
 	// Floor returns the position that was written down last, and false when none
 	// was. It changes nothing and needs neither the stream nor the group.
 	Floor(ctx context.Context, stream, group string) (at ID, found bool, err error)
+	// Seek moves a group that exists to a position, and its floor with it, in one
+	// atomic step. What was delivered and is not pending is not touched: behind the
+	// position it is delivered again. What is pending behind it is taken out of the
+	// pending list, because it is delivered as new; that is refused while consumers of
+	// the group are alive. What is pending before it stays so. Where more than 1,000
+	// entries are taken out, it takes several steps, each of which leaves the group
+	// farther back than the one before, with nothing passed over; after an error the
+	// group may stand anywhere between. A seek may be repeated.
+	Seek(ctx context.Context, r SeekRequest) (Sought, error)
 
 	// Read reads for a consumer: where MinIdle is set, first entries that have
 	// been pending for that long under any consumer, oldest delivery first, then

@@ -98,6 +98,13 @@ func (l *link) RestoreGroup(ctx context.Context, stream, group string) (at broke
 	return at, restored, err
 }
 
+// Seek implements broker.Broker.
+func (l *link) Seek(ctx context.Context, r broker.SeekRequest) (broker.Sought, error) {
+	return ask(ctx, l, operation{"seek", r.Stream, r.Group}, func(ctx context.Context) (broker.Sought, error) {
+		return l.server.Seek(ctx, r)
+	})
+}
+
 // Read implements broker.Broker. It waits with its own context: a wait that was
 // called off ends.
 func (l *link) Read(ctx context.Context, r broker.ReadRequest) ([]broker.Delivery, error) {

@@ -49,6 +49,7 @@ func (l *logins) uses(lines string) []documentedUse {
 		}},
 		{"dlq drop", [][]string{{"dlq", "drop", l.file, "--all", "--yes"}}},
 		{"dlq replay", [][]string{{"dlq", "replay", l.file, "--all", "--yes"}}},
+		{"seek", [][]string{{"seek", l.file, "billing=0"}, {"seek", l.file, "billing=0", "--yes"}}},
 	}
 }
 

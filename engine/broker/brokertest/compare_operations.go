@@ -15,7 +15,7 @@ import (
 func (m *comparison) operate(rt *rapid.T) {
 	operations := []func(*rapid.T){
 		m.add, m.read, m.add, m.read, m.ack, m.age, m.step, m.wait, m.admit, m.start, m.renew, m.release, m.takeOver,
-		m.settle, m.remove, m.create, m.saveFloor, m.trim, m.delete, m.slot, m.pause, m.block, m.addAs,
+		m.settle, m.remove, m.create, m.saveFloor, m.seek, m.trim, m.delete, m.slot, m.pause, m.block, m.addAs,
 		m.destroy, m.restore, m.lose, m.list, m.bulk, m.peek, m.age, m.step, m.flush, m.autoClaim, m.autoClaim, m.claim, m.claim,
 	}
 	rapid.SampledFrom(operations).Draw(rt, "operation")(rt)

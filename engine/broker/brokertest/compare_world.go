@@ -65,6 +65,18 @@ func (m *comparison) saveFloor(rt *rapid.T) {
 	})
 }
 
+func (m *comparison) seek(rt *rapid.T) {
+	p := m.where(rt)
+	to, seen := rapid.IntRange(-4, len(m.sides[0].ids)-1).Draw(rt, "to"), maxID
+	if rapid.Bool().Draw(rt, "seen before") {
+		seen = rapid.IntRange(-4, len(m.sides[0].ids)-1).Draw(rt, "seen")
+	}
+	m.both(rt, fmt.Sprintf("seek %v to %v, seen at %v", p, picked{to}, picked{seen}), func(s *side) string {
+		got, err := s.Broker.Seek(s.Context(), broker.SeekRequest{Stream: s.at(p, "").Stream, Group: p.group, To: s.pick(to), Seen: s.pick(seen)})
+		return fmt.Sprint(got.Status, " ", s.position(got.From), s.position(got.At), got.Freed, got.Alive, got.Until.IsZero()) + kindOf(s, err)
+	})
+}
+
 func (m *comparison) trim(rt *rapid.T) {
 	r := broker.TrimRequest{Protect: rapid.Bool().Draw(rt, "protect"), MaxLen: rapid.Int64Range(0, 12).Draw(rt, "length")}
 	least := rapid.IntRange(-4, len(m.sides[0].ids)-1).Draw(rt, "least")

@@ -239,6 +239,7 @@ func (k *kit) fenced() map[string]error {
 	_, out["remove consumer"] = k.Broker.RemoveConsumer(ctx, o)
 	_, out["consumers"] = k.Broker.ConsumerInfos(ctx, k.stream, k.group)
 	_, out["pending"] = k.Broker.Pending(ctx, k.stream, k.group, "", broker.ID{}, 1)
+	_, out["seek"] = k.Broker.Seek(ctx, broker.SeekRequest{Stream: k.stream, Group: k.group, Seen: broker.MaxID})
 	out["save floor"] = k.Broker.SaveFloor(ctx, k.stream, k.group)
 	return out
 }

@@ -76,6 +76,7 @@ var cases = []struct {
 	{"Probe", probeCases},
 	{"CreateGroup", createCases},
 	{"Floors", floorCases},
+	{"Seek", seekCases},
 	{"Read", readCases},
 	{"ClaimingRead", claimingCases},
 	{"BlockingRead", blockingCases},

@@ -127,6 +127,20 @@ func (x *beside) peers(now int64) (least, slowest time.Duration) {
 	return least, slowest
 }
 
+// living is how many are alive, and until when the last of them is.
+func (x *beside) living(now int64) (n int, until time.Time) {
+	var last int64
+	for _, a := range x.alive {
+		if now <= a.until {
+			n, last = n+1, max(last, a.until)
+		}
+	}
+	if n == 0 {
+		return 0, time.Time{}
+	}
+	return n, instant(last)
+}
+
 // ReleaseSlot implements broker.Broker.
 func (b *Broker) ReleaseSlot(ctx context.Context, r broker.SlotRequest, slot int) error {
 	return b.extend(ctx, "release slot", &r, slot, func(l *lease, x *beside, _ int64) {

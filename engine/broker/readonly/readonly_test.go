@@ -89,6 +89,9 @@ var writes = map[string]call{
 		_, restored, err := b.RestoreGroup(ctx, stream, "lost")
 		return restored, err
 	},
+	"Seek": func(ctx context.Context, b broker.Broker) (any, error) {
+		return b.Seek(ctx, broker.SeekRequest{Stream: stream, Group: group, Seen: broker.MaxID})
+	},
 	"Read": func(ctx context.Context, b broker.Broker) (any, error) {
 		return b.Read(ctx, broker.ReadRequest{Owner: owner, Count: 1})
 	},

@@ -24,6 +24,11 @@ func (b *Broker) RestoreGroup(_ context.Context, stream, group string) (broker.I
 	return broker.ID{}, false, b.refuse("restore group", stream, group)
 }
 
+// Seek is refused.
+func (b *Broker) Seek(_ context.Context, r broker.SeekRequest) (broker.Sought, error) {
+	return broker.Sought{}, b.refuse("seek", r.Stream, r.Group)
+}
+
 // Read is refused; Range brings entries without a consumer.
 func (b *Broker) Read(_ context.Context, r broker.ReadRequest) ([]broker.Delivery, error) {
 	return nil, b.refuse("read", r.Stream, r.Group)

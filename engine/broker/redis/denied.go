@@ -120,6 +120,7 @@ var forms = map[string][]any{
 	"xinfo|consumers": {"XINFO", "CONSUMERS", "", checked},
 	"xcfgset":         {"XCFGSET", "", "IDMP-DURATION", 0},
 	createGroup:       {"XGROUP", "CREATE", "", checked, "no-id"},
+	seekGroup:         {"XGROUP", "SETID", "", checked, "no-id"},
 	removeConsumer:    {"XGROUP", "DELCONSUMER", "", checked, checked},
 	"eval":            {"EVAL", "return 0", 1, ""},
 	"evalsha":         {"EVALSHA", strings.Repeat("0", 40), 1, ""},

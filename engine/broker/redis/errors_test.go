@@ -59,8 +59,12 @@ func TestWrongType(t *testing.T) {
 			"consumers": func() error { _, err := b.ConsumerInfos(ctx, stream, group); return err },
 			"pending":   func() error { _, err := b.Pending(ctx, stream, group, "", broker.ID{}, 1); return err },
 			"floor":     func() error { return b.SaveFloor(ctx, stream, group) },
-			"restore":   func() error { _, _, err := b.RestoreGroup(ctx, stream, group); return err },
-			"remove":    func() error { _, err := b.RemoveConsumer(ctx, o); return err },
+			"seek": func() error {
+				_, err := b.Seek(ctx, broker.SeekRequest{Stream: stream, Group: group, Seen: broker.MaxID})
+				return err
+			},
+			"restore": func() error { _, _, err := b.RestoreGroup(ctx, stream, group); return err },
+			"remove":  func() error { _, err := b.RemoveConsumer(ctx, o); return err },
 		} {
 			t.Run(name, func(t *testing.T) { wantKind(t, call(), broker.ErrWrongType, stream, "WRONGTYPE") })
 		}

@@ -36,6 +36,9 @@ const (
 	// is a command of servers with broker.Features.IdempotentAdd only.
 	PublishApart
 	PublishOnce
+	// Seek: a group is moved to another position. No worker needs it that is not told
+	// to by run --seek.
+	Seek
 	uses
 )
 
@@ -69,6 +72,7 @@ var commands = [uses][]string{
 
 	PublishApart: {"xadd", "xinfo|stream", "type", "eval", "evalsha"},
 	PublishOnce:  {"xcfgset"},
+	Seek:         {seekGroup, "xinfo|stream", "xinfo|groups", "xpending", "xack", "eval", "evalsha"},
 }
 
 // keyless are commands without a key. A step with more fields than a script

@@ -35,6 +35,7 @@ var scriptUses = map[string][]redis.Use{
 	"remove.lua":     {redis.Consume},
 	"renew.lua":      {redis.Consume},
 	"renewslot.lua":  {redis.Slots},
+	"seek.lua":       {redis.Seek, redis.Records, redis.Floors, redis.Slots},
 	"settle.lua":     {redis.Consume, redis.Publish, redis.Records, redis.Marks},
 	"slot.lua":       {redis.Slots},
 	"takeover.lua":   {redis.Consume},

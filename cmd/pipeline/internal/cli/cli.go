@@ -93,7 +93,7 @@ func (a *app) root() *cobra.Command {
 	flags.StringArrayVar(&a.vars, "var", nil, "set a variable of the pipeline: `NAME=VALUE`")
 	flags.StringArrayVar(&a.varFiles, "var-file", nil, "read variables from a `FILE` (.hcl, or .json); later ones win")
 	root.AddCommand(a.validateCommand(), a.runCommand(), a.devCommand(), a.dryRunCommand(), a.publishCommand(),
-		a.pendingCommand(), a.dlqCommand(), a.planCommand(), a.applyCommand(), a.explainCommand(), a.versionCommand())
+		a.pendingCommand(), a.dlqCommand(), a.seekCommand(), a.planCommand(), a.applyCommand(), a.explainCommand(), a.versionCommand())
 	root.AddCommand(a.schemaCommand(), a.completionCommand(), a.manCommand(), a.fmtCommand(), a.newCommand(), a.testCommand(),
 		a.benchCommand(), a.benchJobCommand())
 	root.AddCommand(a.graphCommand())

@@ -191,8 +191,8 @@ var codeDocs = map[diag.Code]codeDoc{
 		"Make a new one: the command without --selection and --yes writes it and prints its path.",
 	},
 	codeGroupAbsent: {
-		[]int{exitServer}, "The group that buried the letters does not exist on the server. Created later, it may begin behind what is replayed and never read it.",
-		"Run `pipeline apply`, or start the pipeline once, and replay then.",
+		[]int{exitServer}, "The group that buried the letters, or that is to be moved, does not exist on the server. Created later, it may begin behind what is replayed and never read it.",
+		"Run `pipeline apply`, or start the pipeline once, and give the command again.",
 	},
 	codeGroupUnread: {
 		nil, "No enabled subscription reads for the group that replayed entries are for, or the login may not see who reads the stream.",
@@ -201,6 +201,22 @@ var codeDocs = map[diag.Code]codeDoc{
 	codeSensitive: {
 		[]int{exitUsage}, "The letters to export are of a stream that declares sensitive fields, and an export masks nothing.",
 		"Add --show-sensitive where the file may hold them, and delete it when it has served.",
+	},
+	codeSeekBeyond: {
+		[]int{exitUsage}, "The position for a group is beyond the last id of its stream: entries that are added later would be passed over. Nothing was changed.",
+		"Give a position within the stream, or $ for its end.",
+	},
+	codeSeekSkips: {
+		[]int{exitUsage}, "run --seek would move a group past entries that nobody was given, and that nobody would be then. Nothing was changed and nothing runs.",
+		"Look with `pipeline seek` at what it comes to; --yes has run --seek pass over them.",
+	},
+	codeGroupInUse: {
+		[]int{exitFailed}, "A group is to be moved back over entries that are pending, and consumers of it are alive that may be working on them.",
+		"Stop the workers of the group and give the command again. A worker that died counts until the time in the message.",
+	},
+	codeGroupMoved: {
+		[]int{exitFailed}, "A group is no longer where it was when it was looked at, and moving it would deliver again, or pass over, more than was shown.",
+		"Stop the group's workers, give the command without --at and --yes, and look at what it shows.",
 	},
 	codePendingNotFound: {
 		[]int{exitFailed}, "No group of the pipeline has an entry of this id pending: it was settled, never delivered, or is somewhere else.",

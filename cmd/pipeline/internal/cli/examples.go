@@ -13,6 +13,7 @@ var exampleLines = map[string]string{
 		"  pipeline validate examples/payments.hcl --json | jq -r .code",
 	"pipeline run": "  pipeline run examples/payments.hcl\n" +
 		"  pipeline run examples/payments.hcl --watch --log-level debug\n" +
+		"  pipeline run examples/payments.hcl --seek fraud=24h\n" +
 		"  PIPELINE_VAR_min_idle=10s pipeline run examples/payments.hcl",
 	"pipeline dev": "  pipeline dev examples/payments.hcl --input examples/payments.jsonl\n" +
 		"  echo '{\"id\":1,\"account\":\"acct-1\",\"amount_cents\":99}' | pipeline dev examples/payments.hcl --stream payments --input -",
@@ -46,6 +47,9 @@ var exampleLines = map[string]string{
 	"pipeline dlq export": "  pipeline dlq export examples/payments.hcl --output letters.jsonl\n" +
 		"  pipeline dlq export examples/payments.hcl --id 1700000000000-0 |\n" +
 		"    pipeline dry-run examples/payments.hcl --input -",
+	"pipeline seek": "  pipeline seek examples/payments.hcl ledger=0\n" +
+		"  pipeline seek examples/payments.hcl ledger=2h\n" +
+		"  pipeline seek examples/payments.hcl fraud=1700000000000-0 --at 1700000360000-0 --yes",
 	"pipeline plan":    "  pipeline plan examples/payments.hcl",
 	"pipeline apply":   "  pipeline plan examples/payments.hcl && pipeline apply examples/payments.hcl",
 	"pipeline explain": "  pipeline explain missing_argument\n  pipeline explain | less",

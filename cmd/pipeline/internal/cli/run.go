@@ -19,6 +19,9 @@ import (
 type runFlags struct {
 	watch bool
 	level string
+	// seek are groups to move before anything is read; yes lets them pass over entries.
+	seek []string
+	yes  bool
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -28,11 +31,16 @@ func (a *app) runCommand() *cobra.Command {
 		Short: "Run a pipeline on its server until a signal",
 		Long: "run consumes until SIGINT or SIGTERM. The first signal drains: nothing more is read, what has not started is\n" +
 			"handed back, running handlers get the pipeline's drain_timeout. The second stops at once.\n" +
-			"A server that is away, at the start or later, is waited for. Logs go to stderr.",
+			"A server that is away, at the start or later, is waited for. Logs go to stderr.\n\n" +
+			"--seek moves a group before anything is read, each time that run is started so; once, and with a look at\n" +
+			"what it comes to, pipeline seek does it.\n" + positionDoc + "\n" +
+			"Where entries would be passed over that nobody was given, it needs --yes.",
 		Args: onePath,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd, args[0], flags) },
 	}
 	cmd.Flags().BoolVar(&flags.watch, "watch", false, "take handler scripts that change; one that does not compile keeps the old code")
+	cmd.Flags().StringArrayVar(&flags.seek, "seek", nil, "first move a group of the pipeline: `GROUP=POSITION`; may repeat")
+	cmd.Flags().BoolVar(&flags.yes, "yes", false, "with --seek: pass over entries that nobody was given")
 	cmd.Flags().StringVar(&flags.level, "log-level", "info", "log from this `LEVEL` on: debug, info, warn, error")
 	return cmd
 }
@@ -52,24 +60,33 @@ func (a *app) run(cmd *cobra.Command, path string, flags runFlags) error {
 	if err := needsServer(cmd, p); err != nil {
 		return err
 	}
+	targets, err := a.parseTargets(cmd, p, flags)
+	if err != nil {
+		return err
+	}
 	server, err := a.openServer(p)
 	if err != nil {
 		return err
 	}
 	a.view.Live()
-	err = a.consume(cmd.Context(), p, server, a.view.Logger(level), flags.watch)
+	log := a.view.Logger(level)
+	moves := &seeking{a: a, pipeline: p, server: server, log: log, targets: targets, skip: flags.yes}
+	err = a.consume(cmd.Context(), p, server, log, flags.watch, moves.move)
 	return errors.Join(err, server.Close())
 }
 
-// consume runs the pipeline on the server until a signal.
-func (a *app) consume(ctx context.Context, p *spec.Pipeline, server broker.Broker, log *slog.Logger, watch bool) error {
+// consume runs the pipeline on the server until a signal. First is done before anything
+// is read.
+func (a *app) consume(
+	ctx context.Context, p *spec.Pipeline, server broker.Broker, log *slog.Logger, watch bool, first func(context.Context) error,
+) error {
 	handlers, err := build.Compile(p, build.LogHost(log))
 	if err != nil {
 		return err
 	}
 	eng, err := engine.New(engine.Config{
 		Pipeline: p, Broker: server, Handlers: handlers.ByLabel(), Clock: a.clock, Logger: log,
-		Observer: view.NewFailures(log, a.clock),
+		Observer: view.NewFailures(log, a.clock), BeforeReading: first,
 	})
 	if err != nil {
 		return fail(exitUsage, "not_available", err.Error())

@@ -62,6 +62,18 @@ func (k *Keyspace) Floor(ctx context.Context, stream, group string) (at broker.I
 	return at, found, err
 }
 
+// Seek implements broker.Broker.
+func (k *Keyspace) Seek(ctx context.Context, r broker.SeekRequest) (broker.Sought, error) {
+	return ask(ctx, k, to("seek", r.Stream, r.Group), func(b *redis.Broker, key string) (broker.Sought, error) {
+		r.Stream = key
+		sought, err := b.Seek(ctx, r)
+		if !sought.Until.IsZero() {
+			sought.Until = sought.Until.Add(k.frame.at.Sub(k.frame.server))
+		}
+		return sought, err
+	})
+}
+
 // AutoClaim implements broker.Broker.
 func (k *Keyspace) AutoClaim(ctx context.Context, r broker.AutoClaimRequest) (broker.AutoClaimed, error) {
 	g := groupName{r.Stream, r.Group}
