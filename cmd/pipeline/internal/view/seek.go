@@ -2,6 +2,7 @@ package view
 
 import (
 	"slices"
+	"strings"
 
 	"pipeline/cmd/pipeline/internal/seek"
 	"pipeline/engine/broker"
@@ -174,11 +175,8 @@ func (s *Seek) effects(b []byte, p paint) []byte {
 		line(red, "passes over "+s.skip+" that nobody was given, "+s.Skipped.First+" to "+s.Skipped.Last+": they are never run")
 	case s.Again.Entries > 0:
 		text := "delivers again " + s.again + ", " + s.Again.First + " to " + s.Again.Last + ": their handlers run again"
-		for i, r := range s.Replies {
-			if text += ", "; i == 0 {
-				text += "and what they reply is published again to "
-			}
-			text += r
+		if len(s.Replies) > 0 {
+			text += ", and what they reply is published again to " + strings.Join(s.Replies, ", ")
 		}
 		line(yellow, text)
 		if s.Remembers {
