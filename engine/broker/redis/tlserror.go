@@ -42,6 +42,9 @@ func (g guide) dialer(next dialer) dialer {
 		if secure, ok := conn.(*tls.Conn); ok {
 			return &guided{Conn: secure, guide: g, addr: addr}, nil
 		}
+		if conn.RemoteAddr().Network() == "tcp" {
+			return &unguarded{Conn: conn, guide: g, addr: addr}, nil
+		}
 		return conn, nil
 	}
 }
