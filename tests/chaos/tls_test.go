@@ -365,6 +365,12 @@ func TestWhatIsWrongWithTLSIsNamedAndWaitedFor(t *testing.T) {
 			},
 			wants: []string{"set cert and key in the tls block"},
 		},
+		{
+			name:  "an expired client certificate",
+			shows: func(s *secured) { s.ca.Issue("worker", redistest.Expired) },
+			mend:  func(s *secured, _ *redistest.Server) { s.ca.Issue("worker") }, // and nothing is started again
+			wants: []string{"expired certificate", "the server refuses the client certificate"},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			eachSecured(t, func(s *secured) {

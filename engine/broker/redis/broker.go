@@ -65,6 +65,7 @@ func Open(o Options) (*Broker, error) {
 	if o.Clock == nil {
 		o.Clock = clock.Real()
 	}
+	o.certificates = &certificates{warn: o.Warn}
 	b := &Broker{clock: o.Clock, timeout: o.Timeout, sockets: &sockets{clock: o.Clock}, clustered: o.Cluster}
 	if o.Sentinel != nil {
 		b.master = o.Sentinel.Master

@@ -100,7 +100,7 @@ func (o *Options) failover(l *redis.Options) (redis.UniversalClient, error) {
 // the address. A sentinel that is only known from another one counts as a
 // master here, so one with TLS of its own has to be listed.
 func (o *Options) sentinelDialer(master dialer) (dialer, error) {
-	config, err := o.Sentinel.TLS.config(nil)
+	config, err := o.Sentinel.TLS.config(nil, o.certificates)
 	if err != nil {
 		return nil, fmt.Errorf("sentinel: %w", err)
 	}

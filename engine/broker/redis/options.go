@@ -34,6 +34,12 @@ type Options struct {
 	Name string
 	// Clock paces the waking of blocked readers. Default the machine's.
 	Clock clock.Clock
+	// Warn is told, once until it has passed, that the files of a client certificate
+	// cannot be read any more. It is called by any goroutine and must not use the
+	// broker. Default: nobody is.
+	Warn func(error)
+
+	certificates *certificates
 }
 
 // Sentinel names a master and the sentinels that know where it is.
@@ -85,7 +91,7 @@ func (o *Options) login() (*redis.Options, error) {
 	if o.Password != "" {
 		l.Password = o.Password
 	}
-	if l.TLSConfig, err = o.TLS.config(l.TLSConfig); err != nil {
+	if l.TLSConfig, err = o.TLS.config(l.TLSConfig, o.certificates); err != nil {
 		return nil, err
 	}
 	return l, o.check(l)

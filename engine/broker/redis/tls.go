@@ -12,11 +12,12 @@ import (
 
 // TLS names PEM files. Without CA the machine's certificates are trusted; Cert
 // and Key come together; ServerName replaces the host as the name to verify. The
-// files are read when the broker is opened.
+// files are read when the broker is opened, and Cert and Key again for every new
+// connection.
 type TLS struct{ CA, Cert, Key, ServerName string }
 
 // config reads the files and adds them to base, which may be nil.
-func (t *TLS) config(base *tls.Config) (*tls.Config, error) {
+func (t *TLS) config(base *tls.Config, shared *certificates) (*tls.Config, error) {
 	if t == nil {
 		return base, nil
 	}
@@ -41,11 +42,11 @@ func (t *TLS) config(base *tls.Config) (*tls.Config, error) {
 		return nil, errors.New("tls: cert and key belong together, one is missing")
 	}
 	if t.Cert != "" {
-		pair, err := t.pair()
+		client, err := shared.get(t)
 		if err != nil {
 			return nil, err
 		}
-		c.Certificates = []tls.Certificate{pair}
+		c.GetClientCertificate = client.show
 	}
 	return c, nil
 }

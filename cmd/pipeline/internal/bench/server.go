@@ -68,7 +68,7 @@ func Open(ctx context.Context, url, prefix string, c clock.Clock) (*Server, erro
 
 // probe asks what the server is, with errors of which the engine knows the kinds.
 func probe(ctx context.Context, url string, c clock.Clock) (server broker.Server, err error) {
-	b, err := build.OpenRedis(spec.Broker{URL: url}, c)
+	b, err := build.OpenRedis(spec.Broker{URL: url}, c, nil)
 	if err != nil {
 		return server, err
 	}

@@ -90,7 +90,7 @@ func newProduct(j *Job, t *tally, g *gate) (*side, error) {
 	if err != nil {
 		return nil, err
 	}
-	server, err := build.OpenRedis(p.Broker, clock.Real())
+	server, err := build.OpenRedis(p.Broker, clock.Real(), nil)
 	if err != nil {
 		return nil, err
 	}

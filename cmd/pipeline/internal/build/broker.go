@@ -7,10 +7,11 @@ import (
 )
 
 // OpenRedis opens the server that a pipeline names. It does not connect yet.
-// Its errors never hold the address.
-func OpenRedis(b spec.Broker, c clock.Clock) (*redis.Broker, error) {
+// Its errors never hold the address. Warn is told what is wrong and goes on all the
+// same; it may be nil.
+func OpenRedis(b spec.Broker, c clock.Clock, warn func(error)) (*redis.Broker, error) {
 	o := redis.Options{
-		URL: b.URL, Username: b.Username, Password: b.Password, TLS: tls(b.TLS), Cluster: b.Cluster, Clock: c,
+		URL: b.URL, Username: b.Username, Password: b.Password, TLS: tls(b.TLS), Cluster: b.Cluster, Clock: c, Warn: warn,
 	}
 	if s := b.Sentinel; s != nil {
 		o.Sentinel = &redis.Sentinel{

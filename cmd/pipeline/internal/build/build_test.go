@@ -320,7 +320,7 @@ func TestOpenRedisHidesTheAddress(t *testing.T) {
 		"sentinel": {URL: "redis://:hunter2@host", Sentinel: &spec.Sentinel{Master: "m", Addresses: []string{"u:hunter2@host:1"}}},
 		"cluster":  {URL: "redis://:hunter2@host/3", Cluster: true},
 	} {
-		opened, err := build.OpenRedis(b, clock.Real())
+		opened, err := build.OpenRedis(b, clock.Real(), nil)
 		switch {
 		case err == nil:
 			t.Errorf("%s: opened", name)

@@ -91,7 +91,7 @@ func (a *app) openLive(cmd *cobra.Command, from *dryEntries, flags dryRunFlags, 
 	if err != nil {
 		return err
 	}
-	server, err := build.OpenRedis(of.pipeline.Broker, a.clock)
+	server, err := build.OpenRedis(of.pipeline.Broker, a.clock, a.warned)
 	if err != nil {
 		return invalidBroker(err)
 	}

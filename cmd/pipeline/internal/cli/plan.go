@@ -43,7 +43,7 @@ func (a *app) look(cmd *cobra.Command, path string) (*plan.Plan, *redis.Broker, 
 	if err := needsServer(cmd, p); err != nil {
 		return nil, nil, err
 	}
-	server, err := build.OpenRedis(p.Broker, a.clock)
+	server, err := build.OpenRedis(p.Broker, a.clock, a.warned)
 	if err != nil {
 		return nil, nil, invalidBroker(err)
 	}

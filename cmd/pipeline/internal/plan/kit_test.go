@@ -147,7 +147,7 @@ func (s *server) as(user string) *redis.Broker {
 	if user != "" {
 		b.URL = fmt.Sprintf("redis://%s:pw@%s/%d", user, s.Addr, s.DB)
 	}
-	opened, err := build.OpenRedis(b, clock.Real())
+	opened, err := build.OpenRedis(b, clock.Real(), nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}
