@@ -109,6 +109,12 @@ func OptionalRights() []string {
 	return []string{"client|id", "client|unblock", "client|setname", "info", "command|docs", removeConsumer}
 }
 
+// ViewerRights are the commands of a login that looks at streams and groups and
+// at what is in them, and changes nothing: as they stand in a rule, sorted.
+func ViewerRights() []string {
+	return []string{"time", "xinfo|consumers", "xinfo|groups", "xinfo|stream", "xpending", "xrange", "xread", "xrevrange"}
+}
+
 // Need is one command on one key; a command without a key has an empty Key.
 type Need struct{ Command, Key string }
 

@@ -247,6 +247,40 @@ func (k *collector) missingCreation() {
 	}
 }
 
+// Rules are the rules of logins for a pipeline, each word an argument of ACL
+// SETUSER behind the user's name and password.
+type Rules struct {
+	// Worker is what a worker needs once its groups exist, Optional are commands
+	// that it can do without; Viewer is what looking on needs.
+	Worker, Optional, Viewer []string
+}
+
+// RulesOf are the rules for a server with these features, without asking it: they
+// are what Collect finds there.
+func RulesOf(p *spec.Pipeline, f broker.Features) Rules {
+	k := &collector{pipeline: p, plan: &Plan{Server: broker.Server{Features: f}}}
+	k.declareStreams()
+	k.slots()
+	for _, g := range p.Groups {
+		k.plan.Groups = append(k.plan.Groups, &Group{Name: g.Name, Stream: k.stream(g.Stream), Spec: g, Action: Keep})
+	}
+	return Rules{Worker: k.rule(k.demand()), Optional: redis.OptionalRights(), Viewer: k.viewer()}
+}
+
+// viewer is the rule of a login that looks on: it may read every stream, and no
+// key beside one.
+func (k *collector) viewer() []string {
+	rule := []string{"on", "resetkeys", "resetchannels", "-@all"}
+	for _, command := range redis.ViewerRights() {
+		rule = append(rule, "+"+command)
+	}
+	for _, s := range k.plan.Streams {
+		own, _ := redis.Patterns(s.Spec.Name)
+		rule = append(rule, "%R~"+own)
+	}
+	return rule
+}
+
 // rule is the rule of a worker whose groups exist.
 func (k *collector) rule(d *demand) []string {
 	var commands []string

@@ -271,18 +271,18 @@ func planRule(b []byte, c paint, r plan.Rights) []byte {
 		return b
 	}
 	b = c.append(b, dim, "A worker's login, once the groups exist (add >PASSWORD):")
-	b = append(b, "\n  "+ruleText(r.Rule)+"\n"...)
+	b = append(b, "\n  "+ruleText("worker", r.Rule)+"\n"...)
 	b = c.append(b, dim, "It can do without, but stops and tidies up better with:")
 	return append(b, "\n  +"+strings.Join(r.Optional, " +")+"\n"...)
 }
 
 // ruleText is the command as redis-cli takes it.
-func ruleText(rule []string) string {
+func ruleText(user string, rule []string) string {
 	words := make([]string, len(rule))
 	for i, word := range rule {
 		words[i] = ruleWord(word)
 	}
-	return "ACL SETUSER worker " + strings.Join(words, " ")
+	return "ACL SETUSER " + user + " " + strings.Join(words, " ")
 }
 
 // ruleWord quotes a word as redis-cli does.

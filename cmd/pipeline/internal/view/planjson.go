@@ -96,7 +96,7 @@ func rightsEvent(r plan.Rights) any {
 		Optional []string `json:"worker_optional"`
 	}{"rights", r.Known, []denied{}, append([]string{}, r.Lacking...), "", append([]string{}, r.Optional...)}
 	if len(r.Rule) > 0 {
-		out.Rule = ruleText(r.Rule)
+		out.Rule = ruleText("worker", r.Rule)
 	}
 	for _, d := range r.Denied {
 		out.Denied = append(out.Denied, denied{d.Command, d.Key, d.ByKey})
