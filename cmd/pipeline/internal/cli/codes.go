@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"pipeline/cmd/pipeline/internal/findings"
 	"pipeline/cmd/pipeline/internal/plan"
 	"pipeline/lang/diag"
 )
@@ -17,6 +18,8 @@ const (
 	codeUnread    diag.Code = "stream_unread"
 	// codeNotAvailable: the language has it, this version's engine does not.
 	codeNotAvailable diag.Code = "not_available"
+	// codeServerAway: a command that goes on for long waits for the server.
+	codeServerAway diag.Code = "server_away"
 )
 
 // codeDoc documents a code of the command line: one of a diagnostic, or the
@@ -97,6 +100,10 @@ var codeDocs = map[diag.Code]codeDoc{
 	"server_unavailable": {
 		[]int{exitServer}, "The server cannot be reached, or broke off the connection.",
 		"Check that it runs, its address and the network between; with TLS the message says what to set. run waits for a server by itself.",
+	},
+	codeServerAway: {
+		nil, "tail --follow or stats --watch has lost the server and asks it again, or has it back.",
+		"Nothing, if the server comes back; otherwise see why it is away. What was trimmed meanwhile is not shown.",
 	},
 	"server_refuses": {
 		[]int{exitServer}, "The server refuses the login, or the login lacks a right.",
@@ -221,6 +228,42 @@ var codeDocs = map[diag.Code]codeDoc{
 	codePendingNotFound: {
 		[]int{exitFailed}, "No group of the pipeline has an entry of this id pending: it was settled, never delivered, or is somewhere else.",
 		"`pipeline pending list` shows what is pending; `pipeline dlq show` looks among the dead letters.",
+	},
+	findings.CodeGroupMissing: {
+		nil, "A group that the pipeline reads with does not exist on the server: its entries are not handled.",
+		"Run `pipeline apply`, or start a worker. A group that was there before is created where it was.",
+	},
+	findings.CodeUnattended: {
+		nil, "Entries wait in a group, and no consumer of it has read or claimed for ten minutes.",
+		"Start a worker; where one runs, read its log: its subscription may have failed.",
+	},
+	findings.CodeTrimGap: {
+		nil, "Entries are pending whose bodies were trimmed away. They are lost.",
+		"Keep the stream longer, or trim with protect = \"unacknowledged\".",
+	},
+	findings.CodeStuck: {
+		nil, "An entry has been pending for far longer than min_idle: it is retried again and again, or held back.",
+		"`pipeline pending list` says which and why.",
+	},
+	findings.CodeNoClaim: {
+		nil, "An entry has been pending for long in a group of which no subscription claims.",
+		"Add a claim block, so that what a stopped worker left is taken over.",
+	},
+	findings.CodeStale: {
+		nil, "Consumers of a group are idle for ten minutes and hold entries: their processes are gone.",
+		"Nothing, if a subscription claims; `pipeline consumers prune` removes those that hold nothing any more.",
+	},
+	findings.CodeLetters: {
+		nil, "A dead-letter stream that no group of the pipeline reads holds letters.",
+		"`pipeline dlq stats` says why they were set aside.",
+	},
+	findings.CodeLagUnknown: {
+		nil, "The server does not know how far a group is behind: an undelivered entry was deleted, or it is older than 7.0.",
+		"Look at the age of the oldest undelivered entry instead.",
+	},
+	findings.CodeUnseen: {
+		nil, "A stream or group cannot be looked at.",
+		"The message says why; `pipeline export acl` prints the rule of a login that may.",
 	},
 	plan.CodeUnexpected: {
 		[]int{exitServer}, "The server, or what answers in its place, gave an answer that no server should.",

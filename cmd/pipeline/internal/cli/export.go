@@ -9,11 +9,12 @@ import (
 
 func (a *app) exportCommand() *cobra.Command {
 	export := &cobra.Command{
-		Use:   "export",
-		Short: "Write what other systems need to know of a pipeline: access rules",
-		Long:  "export writes what the systems around a pipeline are configured with, made from its file. It needs no server.",
-		Args:  unknownCommand,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use:     "export",
+		Short:   "Write what other systems need to know of a pipeline: access rules",
+		Long:    "export writes what the systems around a pipeline are configured with, made from its file. It needs no server.",
+		Example: "  pipeline export acl examples/payments.hcl",
+		Args:    unknownCommand,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	export.AddCommand(a.exportACLCommand())
 	return export

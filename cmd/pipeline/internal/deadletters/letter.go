@@ -77,3 +77,6 @@ func (l *Letter) Sum() string {
 	const enough = 8
 	return hex.EncodeToString(h.Sum(nil)[:enough])
 }
+
+// Read is an entry of a dead-letter stream as a letter.
+func Read(s *Source, e broker.Entry) Letter { return newLetter(s, e) }

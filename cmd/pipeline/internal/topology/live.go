@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"pipeline/cmd/pipeline/internal/view"
+	"pipeline/engine/poll"
 )
 
 // Live is what a server said of a stream or a group at one moment.
@@ -74,4 +75,68 @@ func (l *Live) words() []string {
 		lines = append(lines, view.Count(*l.Consumers, "consumer", "consumers"))
 	}
 	return lines
+}
+
+// Animate adds to the nodes what a server said of their streams and groups.
+func (g *Graph) Animate(s *poll.Snapshot) {
+	for _, n := range g.Nodes {
+		switch n.Kind {
+		case Stream, Letters:
+			if found := s.Stream(n.Name); found != nil {
+				n.Live = liveStream(found, n.Kind == Letters)
+			}
+		case Group:
+			if found := s.Stream(n.Stream); found != nil {
+				n.Live = liveGroup(found, n.Name)
+			}
+		}
+	}
+}
+
+func liveStream(s *poll.Stream, letters bool) *Live {
+	if !s.Known {
+		return &Live{Problem: reason(s.Err)}
+	}
+	l := &Live{Exists: !s.Last.IsZero() || s.Length > 0, Length: &s.Length}
+	if letters && s.Length > 0 {
+		l.OldestUndelivered = aged(s.Oldest)
+	}
+	return l
+}
+
+func liveGroup(s *poll.Stream, name string) *Live {
+	for i := range s.Groups {
+		g := &s.Groups[i]
+		switch {
+		case g.Spec.Name != name:
+			continue
+		case g.Missing():
+			return &Live{}
+		case !g.Known:
+			return &Live{Problem: reason(g.Err)}
+		}
+		consumers := int64(len(g.Consumers))
+		l := &Live{Exists: true, Pending: &g.Pending, Consumers: &consumers, OldestPending: aged(g.OldestPending), OldestUndelivered: aged(g.OldestUndelivered)}
+		if g.LagKnown {
+			l.Lag = &g.Lag
+		}
+		return l
+	}
+	return nil
+}
+
+func reason(err error) string {
+	if err == nil {
+		return "not known"
+	}
+	return err.Error()
+}
+
+// aged is an age, nil for none.
+func aged(d time.Duration) *Age {
+	if d <= 0 {
+		return nil
+	}
+	a := Age(d)
+	return &a
 }

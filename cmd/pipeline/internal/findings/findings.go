@@ -1,0 +1,166 @@
+// Package findings says what is wrong with the streams and groups of a pipeline as
+// a poll found them, what that means, and what to do about it. It asks nothing and
+// prints nothing.
+package findings
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"pipeline/cmd/pipeline/internal/plan"
+	"pipeline/cmd/pipeline/internal/view"
+	"pipeline/engine/broker"
+	"pipeline/engine/poll"
+	"pipeline/engine/spec"
+	"pipeline/lang/diag"
+)
+
+// The codes of findings.
+const (
+	CodeGroupMissing diag.Code = "group_missing"
+	CodeUnattended   diag.Code = "group_unattended"
+	CodeTrimGap      diag.Code = "trim_gap"
+	CodeStuck        diag.Code = "pending_stuck"
+	CodeNoClaim      diag.Code = "pending_unclaimed"
+	CodeStale        diag.Code = "consumers_stale"
+	CodeLetters      diag.Code = "dead_letters_waiting"
+	CodeLagUnknown   diag.Code = "lag_unknown"
+	CodeUnseen       diag.Code = "stream_unseen"
+)
+
+// longPending is how many times min_idle an entry may be pending before that is
+// told: retries keep entries pending, for up to max_delay each.
+const longPending = 20
+
+// Of are the findings about a snapshot, stream by stream.
+func Of(s *poll.Snapshot) []diag.Diagnostic {
+	f := &finder{}
+	for i := range s.Streams {
+		stream := &s.Streams[i]
+		if !stream.Known {
+			f.unseen(stream)
+			continue
+		}
+		if stream.DeadLetters && stream.Length > 0 && len(stream.Groups) == 0 {
+			f.letters(stream)
+		}
+		for j := range stream.Groups {
+			if g := &stream.Groups[j]; len(g.Spec.Subscriptions) > 0 {
+				f.group(stream, g)
+			}
+		}
+	}
+	return f.all
+}
+
+type finder struct{ all []diag.Diagnostic }
+
+func (f *finder) add(severity diag.Severity, code diag.Code, detail, format string, args ...any) {
+	f.all = append(f.all, diag.Diagnostic{Severity: severity, Code: code, Summary: fmt.Sprintf(format, args...), Detail: detail})
+}
+
+func (f *finder) unseen(s *poll.Stream) {
+	switch {
+	case s.Err == nil:
+	case errors.Is(s.Err, broker.ErrWrongType):
+		f.all = append(f.all, plan.WrongType(s.Spec, ""))
+	default:
+		f.add(diag.Error, CodeUnseen, "Its groups and dead letters are not known. A viewer's login needs what `pipeline export acl` prints.",
+			"the stream %s cannot be looked at: %v", s.Spec.Name, s.Err)
+	}
+}
+
+func (f *finder) letters(s *poll.Stream) {
+	f.add(diag.Notice, CodeLetters, "`pipeline dlq stats` says why they were set aside; `pipeline dlq replay` puts them back once the cause is mended.",
+		"%s holds %s, the oldest for %s", s.Spec.Name, view.Count(s.Length, "dead letter", "dead letters"), view.Duration(s.Oldest))
+}
+
+func (f *finder) group(s *poll.Stream, g *poll.Group) {
+	name := g.Spec.Name + " on " + s.Spec.Name
+	switch {
+	case g.Missing():
+		f.add(diag.Error, CodeGroupMissing, "Entries of the stream are not handled. `pipeline apply` creates the group, and so does run; "+
+			"if it was there before, it is created where it was.", "the group %s does not exist on the server", name)
+		return
+	case !g.Known:
+		f.add(diag.Error, CodeUnseen, "A viewer's login needs what `pipeline export acl` prints.", "the group %s cannot be looked at: %v", name, g.Err)
+		return
+	}
+	if g.TrimGap > 0 {
+		what := "pending entry of the group " + name + " has lost its body to a trim"
+		if g.TrimGap > 1 {
+			what = "pending entries of the group " + name + " have lost their bodies to a trim"
+		}
+		n := view.Number(g.TrimGap)
+		if g.TrimGap == broker.MaxTrimGap {
+			n += " or more"
+		}
+		f.add(diag.Error, CodeTrimGap, "They are lost: they can never be handled, and are acknowledged when somebody claims them. "+
+			"Keep the stream longer, or trim with protect = \"unacknowledged\".",
+			"%s %s", n, what)
+	}
+	if !g.LagKnown {
+		f.add(diag.Notice, CodeLagUnknown, "An entry that was not delivered yet was deleted from the stream, or the server is older than 7.0. "+
+			"The age of the oldest undelivered entry is known all the same.", "the server does not know the lag of the group %s", name)
+	}
+	f.consumers(name, g)
+	f.pending(name, g)
+}
+
+// consumers looks at who reads.
+func (f *finder) consumers(name string, g *poll.Group) {
+	alive, holding, held := 0, 0, int64(0)
+	for _, c := range g.Consumers {
+		switch {
+		case c.Idle < plan.StaleAfter:
+			alive++
+		case c.Pending > 0:
+			holding++
+			held += c.Pending
+		}
+	}
+	waits := g.Pending > 0 || g.OldestUndelivered > 0
+	if alive == 0 && waits {
+		f.add(diag.Error, CodeUnattended, "No consumer has read or claimed for ten minutes. Start a worker: `pipeline run`; where one runs, read its log.",
+			"nobody reads the group %s: %s wait, and %s pending", name, lagWords(g), view.Count(g.Pending, "is", "are"))
+	}
+	if holding > 0 && alive > 0 {
+		f.add(diag.Warning, CodeStale, "Their processes are gone. A subscription that claims takes over what they hold; "+
+			"`pipeline consumers prune` removes them once they hold nothing.",
+			"%s of the group %s are idle and hold %s", view.Count(int64(holding), "consumer", "consumers"), name, view.Count(held, "entry", "entries"))
+	}
+}
+
+func lagWords(g *poll.Group) string {
+	if g.LagKnown {
+		return view.Count(g.Lag, "entry", "entries")
+	}
+	return "entries"
+}
+
+// pending looks at how long entries wait.
+func (f *finder) pending(name string, g *poll.Group) {
+	least := leastIdle(g.Spec)
+	switch {
+	case g.Pending == 0:
+	case least == 0 && oldest(g) > plan.StaleAfter:
+		f.add(diag.Warning, CodeNoClaim, "No subscription of the group claims, so that what a stopped worker left waits for a process of its name. "+
+			"Add a claim block.", "an entry of the group %s was added %s ago and is still pending", name, view.Duration(oldest(g)))
+	case least > 0 && oldest(g) > max(longPending*least, plan.StaleAfter):
+		f.add(diag.Warning, CodeStuck, "It is retried again and again, held back behind another, or nobody claims it: `pipeline pending list` says which, and why.",
+			"an entry of the group %s was added %s ago and is still pending", name, view.Duration(oldest(g)))
+	}
+}
+
+func oldest(g *poll.Group) time.Duration { return g.OldestPending }
+
+// leastIdle is the smallest min_idle of a group, 0 where nothing claims.
+func leastIdle(g *spec.Group) (least time.Duration) {
+	for _, s := range g.Subscriptions {
+		if s.Claim != nil && (least == 0 || s.Claim.MinIdle < least) {
+			least = s.Claim.MinIdle
+		}
+	}
+	return least
+}
