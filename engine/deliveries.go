@@ -36,6 +36,9 @@ type Deliveries struct {
 	// Published are the messages written for outcomes: replies, dead letters and
 	// copies. Where an answer was lost it may have been more.
 	Published int64
+	// Claimed are those of the Received that had been delivered before, here or to
+	// another consumer, and are not held here.
+	Claimed int64
 }
 
 func deliveries(t *tally.Tally) Deliveries {
@@ -44,6 +47,7 @@ func deliveries(t *tally.Tally) Deliveries {
 		Bodiless: t.Get(tally.Bodiless), Unasked: t.Get(tally.Unasked), HandedBack: t.Get(tally.HandedBack),
 		Behind: t.Get(tally.Behind), Waiting: t.Get(tally.Waiting), Left: t.Get(tally.Left),
 		Started: t.Get(tally.Started), CalledOff: t.Get(tally.CalledOff), Published: t.Get(tally.Published),
+		Claimed: t.Get(tally.Claimed),
 	}
 }
 

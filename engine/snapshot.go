@@ -4,6 +4,7 @@ import (
 	"maps"
 	"sync"
 
+	"pipeline/engine/internal/lane"
 	"pipeline/engine/observe"
 )
 
@@ -23,6 +24,10 @@ type SubscriptionSnapshot struct {
 	Consumer string
 	// Held entries are queued, running, or finished and not yet settled.
 	Held int
+	// Workers is how many there are, Busy how many of them run an entry now; both 0
+	// while the subscription has no consumer. Queued entries are with a worker and
+	// not finished, Deepest is the most that one worker has of them.
+	Workers, Busy, Queued, Deepest int
 	// Parked entries wait here for their time.
 	Parked int
 	// HeldBack entries wait under HeldKeys keys, in order: each key's first one
@@ -59,10 +64,24 @@ func (e *Engine) Snapshot() Snapshot {
 			sub.HeldBack, sub.HeldKeys = n.keys.Counts()
 			sub.HoldFull = n.keys.Full()
 			sub.Withheld = n.settler.Withheld()
+			sub.lanes(n.lanes)
 		}
 		snap.Subscriptions = append(snap.Subscriptions, sub)
 	}
 	return snap
+}
+
+// lanes looks at the workers.
+func (s *SubscriptionSnapshot) lanes(lanes []*lane.Lane) {
+	s.Workers = len(lanes)
+	for _, l := range lanes {
+		depth := max(0, l.Depth())
+		s.Queued += depth
+		s.Deepest = max(s.Deepest, depth)
+		if l.Busy() {
+			s.Busy++
+		}
+	}
 }
 
 // Idle reports whether nothing can happen any more without new entries or the

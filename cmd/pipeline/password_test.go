@@ -44,6 +44,7 @@ var invocations = map[string][][]string{
 	"pipeline-graph":        {{"graph", "FILE"}, {"graph", "FILE", "--format", "json"}, {"graph", "FILE", "--live"}},
 	"pipeline-help":         {{"help"}, {"help", "run"}},
 	"pipeline-man":          {{"man", "--dir", "man"}},
+	"pipeline-monitor":      {{"monitor", "FILE", "--ops-listen", "127.0.0.1:0"}, {"monitor", "FILE", "--ops-listen", "off"}},
 	"pipeline-new":          {{"new"}},
 	"pipeline-new-handler":  {{"new", "handler", "other"}},
 	"pipeline-new-pipeline": {{"new", "pipeline", "other"}},

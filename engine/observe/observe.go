@@ -53,6 +53,9 @@ type Outcome struct {
 	// Dead reports that the entry went to the dead-letter stream, whatever
 	// Result says of the attempt.
 	Dead bool
+	// Letter is why it went there: one of the reasons of a dead letter, whatever
+	// the handler called it; empty unless Dead.
+	Letter string
 	// Deliveries before this one, and the attempt (1 is the first).
 	Deliveries int64
 	Attempt    int
@@ -61,8 +64,11 @@ type Outcome struct {
 	// Logs are what the handler wrote. They are kept only when the engine was
 	// asked to.
 	Logs []sandbox.LogLine
-	// Elapsed is the handler's time; 0 when it did not run.
+	// Elapsed is the handler's time; 0 when it did not run. Began is when it was
+	// called, zero then, and Bytes the size of the body that it was given.
 	Elapsed time.Duration
+	Began   time.Time
+	Bytes   int
 	Usage   sandbox.Usage
 }
 

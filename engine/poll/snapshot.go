@@ -109,6 +109,13 @@ func (s *Snapshot) Stream(name string) *Stream {
 	return nil
 }
 
+// Outline is the streams and groups of a pipeline in the order of its snapshots,
+// with nothing known of them.
+func Outline(p *spec.Pipeline) []Stream {
+	streams, _ := outline(p)
+	return streams
+}
+
 // outline is the pipeline's streams with their groups, of which nothing is known,
 // and what to ask about them.
 func outline(p *spec.Pipeline) ([]Stream, []broker.Ask) {

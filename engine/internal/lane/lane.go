@@ -42,6 +42,8 @@ type Lane struct {
 	draining *atomic.Bool
 	in       chan batch.Share
 	closed   atomic.Bool
+	// depth is how many entries were sent and not handed on yet.
+	depth atomic.Int64
 	// unsorted: what was sent last may belong before what was sent earlier.
 	unsorted atomic.Bool
 
@@ -90,6 +92,7 @@ func (l *Lane) Send(ctx context.Context, s batch.Share) {
 		turns.Until(func() bool { return len(l.in) < cap(l.in) })
 	}
 	old := s.Batch.Old // the batch is the lane's from now on
+	l.depth.Add(int64(s.Len()))
 	l.in <- s
 	if old {
 		l.unsorted.Store(true)
@@ -113,6 +116,17 @@ func (l *Lane) Cancel(id broker.ID) {
 	if l.running == id && l.cancel != nil {
 		l.cancel()
 	}
+}
+
+// Depth is how many entries the lane has: queued, running, or finished and not
+// handed on. Busy reports whether one runs. Both are safe for concurrent use.
+func (l *Lane) Depth() int { return int(l.depth.Load()) }
+
+// Busy: see Depth.
+func (l *Lane) Busy() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.running != broker.ID{}
 }
 
 // now records which entry runs; the zero id for none.
@@ -188,7 +202,9 @@ func (l *Lane) hand(ctx context.Context, s batch.Share) {
 	if turns := clock.TurnsOf(ctx); turns != nil {
 		turns.Until(l.room)
 	}
+	n := s.Len() // the share is the settler's from now on
 	l.out <- s
+	l.depth.Add(-int64(n))
 }
 
 // begin takes up a share and returns the first item that may run, nil for none.
@@ -252,6 +268,7 @@ func (l *Lane) flush() {
 	}
 	select {
 	case l.out <- batch.Share{Batch: l.share.Batch, Index: l.share.Index[l.from:l.done]}:
+		l.depth.Add(int64(l.from - l.done))
 		l.from = l.done
 	default:
 		l.arm()

@@ -230,6 +230,9 @@ func (d *Dispatcher) check(ctx context.Context, ds []broker.Delivery, by arrival
 			s.Waits = append(s.Waits, broker.Wait{ID: e.ID, Uncount: true})
 		default:
 			again = append(again, e)
+			if e.Deliveries > 0 {
+				d.Tally.Count(tally.Claimed, 1)
+			}
 		}
 	}
 	d.Tally.Count(tally.Bodiless, len(s.Acks))

@@ -39,6 +39,9 @@ const (
 	// Published are messages that were written for outcomes, as far as is known:
 	// where an answer was lost, it may have been more.
 	Published
+	// Claimed are those of the Received that had been delivered before: claimed, or
+	// taken up again here.
+	Claimed
 
 	parts
 )

@@ -15,7 +15,7 @@ import (
 func (r *Runner) bury(it *batch.Item, reason, message string) {
 	s := r.plan.sub
 	out := &it.Outcome
-	out.Dead = true
+	out.Dead, out.Letter = true, reason
 	if out.Reason == "" {
 		out.Reason = reason
 	}

@@ -2,6 +2,7 @@ package work
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"pipeline/engine/broker"
@@ -154,6 +155,7 @@ func (r *Runner) call(ctx context.Context, it *batch.Item) (outcome.Outcome, boo
 	r.tally.Count(tally.Started, 1)
 	said, usage := r.instance.Call(ctx, &r.delivery)
 	it.Outcome.Elapsed, it.Outcome.Usage = clock.Since(r.clock, began), usage
+	it.Outcome.Began, it.Outcome.Bytes = began, size(it)
 	if r.logs != nil {
 		it.Outcome.Logs = r.logs(&r.delivery)
 	}
@@ -162,6 +164,21 @@ func (r *Runner) call(ctx context.Context, it *batch.Item) (outcome.Outcome, boo
 		r.tally.Count(tally.CalledOff, 1)
 	}
 	return said, !called
+}
+
+// size is that of the body as it stands on the wire: of its field, or of all
+// fields that are no headers where the entry has none.
+func size(it *batch.Item) int {
+	if n := len(it.Body.Raw); n > 0 {
+		return n
+	}
+	n := 0
+	for i := range it.Delivery.Fields {
+		if f := &it.Delivery.Fields[i]; !strings.HasPrefix(f.Name, codec.HeaderPrefix) {
+			n += len(f.Name) + len(f.Value)
+		}
+	}
+	return n
 }
 
 // refresh makes an instance of the current code where there is none.

@@ -89,6 +89,10 @@ var codeDocs = map[diag.Code]codeDoc{
 		[]int{exitLeft}, "The service stopped before everything in flight was settled. Nothing is lost: what was not settled stays pending.",
 		"Nothing, if another worker claims; for a complete stop raise drain_timeout or shorten the handlers' timeouts.",
 	},
+	"ops_listen": {
+		[]int{exitFailed, exitUsage}, "The address for health checks and metrics cannot be had: another process listens there, or it is no address of this machine.",
+		"Set --ops-listen to another HOST:PORT, to 127.0.0.1:0 for any free port, or, for run, to off. Without the flag run only warns of an address that is taken.",
+	},
 	"all_failed": {
 		[]int{exitFailed}, "Every subscription has stopped, each for its own reason, and none of them can go on.",
 		"The message names the reasons; on_failure or on_invalid = \"stop\" is one that was asked for.",

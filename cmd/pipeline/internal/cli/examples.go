@@ -15,6 +15,9 @@ var exampleLines = map[string]string{
 		"  pipeline run examples/payments.hcl --watch --log-level debug\n" +
 		"  pipeline run examples/payments.hcl --seek fraud=24h\n" +
 		"  PIPELINE_VAR_min_idle=10s pipeline run examples/payments.hcl",
+	"pipeline monitor": "  pipeline monitor examples/payments.hcl\n" +
+		"  pipeline monitor examples/payments.hcl --ops-listen 0.0.0.0:9630\n" +
+		"  curl -s http://127.0.0.1:9630/metrics | grep pipeline_group_lag",
 	"pipeline dev": "  pipeline dev examples/payments.hcl --input examples/payments.jsonl\n" +
 		"  echo '{\"id\":1,\"account\":\"acct-1\",\"amount_cents\":99}' | pipeline dev examples/payments.hcl --stream payments --input -",
 	"pipeline dry-run": "  pipeline dry-run examples/payments.hcl --input examples/payments.jsonl\n" +

@@ -9,10 +9,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"pipeline/cmd/pipeline/internal/build"
+	"pipeline/cmd/pipeline/internal/metrics"
+	"pipeline/cmd/pipeline/internal/ops"
 	"pipeline/cmd/pipeline/internal/view"
 	"pipeline/engine"
 	"pipeline/engine/broker"
 	"pipeline/engine/spec"
+	"pipeline/sandbox"
 )
 
 // runFlags are the flags of run.
@@ -22,6 +25,7 @@ type runFlags struct {
 	// seek are groups to move before anything is read; yes lets them pass over entries.
 	seek []string
 	yes  bool
+	ops   opsFlags
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -41,6 +45,7 @@ func (a *app) runCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&flags.watch, "watch", false, "take handler scripts that change; one that does not compile keeps the old code")
 	cmd.Flags().StringArrayVar(&flags.seek, "seek", nil, "first move a group of the pipeline: `GROUP=POSITION`; may repeat")
 	cmd.Flags().BoolVar(&flags.yes, "yes", false, "with --seek: pass over entries that nobody was given")
+	flags.ops.register(cmd)
 	cmd.Flags().StringVar(&flags.level, "log-level", "info", "log from this `LEVEL` on: debug, info, warn, error")
 	return cmd
 }
@@ -71,33 +76,40 @@ func (a *app) run(cmd *cobra.Command, path string, flags runFlags) error {
 	a.view.Live()
 	log := a.view.Logger(level)
 	moves := &seeking{a: a, pipeline: p, server: server, log: log, targets: targets, skip: flags.yes}
-	err = a.consume(cmd.Context(), p, server, log, flags.watch, moves.move)
+	err = a.consume(cmd, p, server, log, flags, moves.move)
 	return errors.Join(err, server.Close())
 }
 
 // consume runs the pipeline on the server until a signal. First is done before anything
 // is read.
 func (a *app) consume(
-	ctx context.Context, p *spec.Pipeline, server broker.Broker, log *slog.Logger, watch bool, first func(context.Context) error,
+	cmd *cobra.Command, p *spec.Pipeline, server broker.Broker, log *slog.Logger, flags runFlags, first func(context.Context) error,
 ) error {
 	handlers, err := build.Compile(p, build.LogHost(log))
 	if err != nil {
 		return err
 	}
+	o := a.observe(cmd, flags.ops, p, server, log, view.NewFailures(log, a.clock))
 	eng, err := engine.New(engine.Config{
-		Pipeline: p, Broker: server, Handlers: handlers.ByLabel(), Clock: a.clock, Logger: log,
-		Observer: view.NewFailures(log, a.clock), BeforeReading: first,
+		Pipeline: p, Broker: o.Broker(server), Handlers: o.Handlers(handlers.ByLabel()), Clock: a.clock, Logger: log,
+		Observer: o, BeforeReading: first,
 	})
 	if err != nil {
 		return fail(exitUsage, "not_available", err.Error())
 	}
-	ctx, stop := a.untilSignal(ctx, func(s os.Signal) {
+	ctx, stop := a.untilSignal(cmd.Context(), func(s os.Signal) {
+		o.SetState(metrics.Draining)
 		log.Info("stopping: what runs is finished, the rest is handed back; a second signal stops at once",
 			slog.String("event", "process.stopping"), slog.String("signal", s.String()))
 	})
 	defer stop()
-	if watch {
-		w, err := a.watchScripts(p, handlers, logReload(eng, log))
+	end, err := a.serveRun(ctx, o, eng)
+	if err != nil {
+		return errors.Join(err, handlers.Close())
+	}
+	defer end()
+	if flags.watch {
+		w, err := a.watchScripts(p, handlers, logReload(eng, o, log))
 		if err != nil {
 			return err
 		}
@@ -107,6 +119,16 @@ func (a *app) consume(
 	err = eng.Run(ctx)
 	logStopped(log, eng.Snapshot())
 	return errors.Join(err, handlers.Close())
+}
+
+// serveRun serves the health and the metrics of a running engine.
+func (a *app) serveRun(ctx context.Context, o *observed, eng *engine.Engine) (stop func(), err error) {
+	o.Watch(eng)
+	begun := ops.Begun(eng)
+	return o.serve(ctx,
+		[]ops.Check{ops.Beating(o.Metrics, a.clock)},
+		[]ops.Check{begun},
+		[]ops.Check{begun, ops.Answering(o.poller, a.clock), ops.NotDraining(o.Metrics), ops.Subscriptions(eng)})
 }
 
 // logStopped says once, for each subscription, what it has settled.
@@ -123,9 +145,9 @@ func logStopped(log *slog.Logger, snap engine.Snapshot) {
 }
 
 // logReload takes new code into a running engine and logs it.
-func logReload(eng *engine.Engine, log *slog.Logger) reload {
+func logReload(eng *engine.Engine, o *observed, log *slog.Logger) reload {
 	return reload{
-		replace: eng.Replace,
+		replace: func(label string, h sandbox.Handler) error { return eng.Replace(label, o.Handler(label, h)) },
 		refused: func(h *spec.Handler, err error) {
 			log.Error("the script was not taken, the code before runs on", slog.String("event", "handler.refused"),
 				slog.String("handler", h.Label), slog.String("error", err.Error()))

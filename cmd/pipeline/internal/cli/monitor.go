@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"pipeline/cmd/pipeline/internal/metrics"
+	"pipeline/cmd/pipeline/internal/ops"
+	"pipeline/engine/broker"
+	"pipeline/engine/broker/readonly"
+	"pipeline/engine/observe"
+	"pipeline/engine/spec"
+)
+
+func (a *app) monitorCommand() *cobra.Command {
+	var flags opsFlags
+	cmd := &cobra.Command{
+		Use:   "monitor PATH",
+		Short: "Serve the health and the metrics of a pipeline without working on it",
+		Long: "monitor looks at a pipeline's streams, groups and dead letters every five seconds and serves what it finds, as run\n" +
+			"does, until SIGINT or SIGTERM. It reads no entry, has no consumer and changes nothing: it tells how far workers are\n" +
+			"behind when none of them runs. A server that is away, at the start or later, is waited for. Logs go to stderr.",
+		Args: onePath,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.monitor(cmd, args[0], flags) },
+	}
+	flags.register(cmd)
+	return cmd
+}
+
+func (a *app) monitor(cmd *cobra.Command, path string, flags opsFlags) error {
+	p, err := a.load(cmd, path)
+	if err != nil {
+		return err
+	}
+	if err := needsServer(cmd, p); err != nil {
+		return err
+	}
+	if flags.listen == opsOff {
+		return usage(cmd, "--ops-listen: monitor has nothing else to do")
+	}
+	server, err := a.openServer(p)
+	if err != nil {
+		return err
+	}
+	a.view.Live()
+	return errors.Join(a.watch(cmd, flags, p, server), server.Close())
+}
+
+// watch serves until a signal.
+func (a *app) watch(cmd *cobra.Command, flags opsFlags, p *spec.Pipeline, server broker.Broker) error {
+	log := a.view.Logger(slog.LevelInfo)
+	o := a.observe(cmd, flags, p, readonly.New(server), log, observe.None{})
+	o.flags.asked = true // without it there is nothing left
+	o.SetState(metrics.Monitoring)
+	ctx, stop := a.untilSignal(cmd.Context(), func(s os.Signal) {
+		log.Info("stopping", slog.String("event", "process.stopping"), slog.String("signal", s.String()))
+	})
+	defer stop()
+	redis := ops.Answering(o.poller, a.clock)
+	end, err := o.serve(ctx, []ops.Check{ops.Beating(o.Metrics, a.clock)}, nil, []ops.Check{redis})
+	if err != nil {
+		return err
+	}
+	defer end()
+	log.Info("monitoring", slog.String("event", "process.started"), slog.String("pipeline", p.Name), slog.String("version", p.Version))
+	<-ctx.Done()
+	return nil
+}

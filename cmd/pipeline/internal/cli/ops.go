@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/spf13/cobra"
+
+	"pipeline/cmd/pipeline/internal/metrics"
+	"pipeline/cmd/pipeline/internal/ops"
+	"pipeline/cmd/pipeline/internal/view"
+	"pipeline/engine/observe"
+	"pipeline/engine/poll"
+	"pipeline/engine/spec"
+)
+
+// opsFlags say where those who operate a process can look at it.
+type opsFlags struct {
+	listen   string
+	profiles bool
+	// asked: the address was given, so that it must be had.
+	asked bool
+}
+
+// opsOff is the address that means none.
+const opsOff = "off"
+
+func (f *opsFlags) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.listen, "ops-listen", ops.Default, "serve /livez, /readyz, /startupz, /metrics and /version on this `ADDRESS`; \"off\" serves nothing")
+	cmd.Flags().BoolVar(&f.profiles, "ops-pprof", false, "serve profiles at /debug/pprof/ there, too")
+}
+
+// observed is a process that can be looked at.
+type observed struct {
+	*metrics.Metrics
+
+	flags  opsFlags
+	app    *app
+	log    *slog.Logger
+	poller *poll.Poller
+}
+
+// observe makes the metrics and the poller of a process; the poller asks b.
+func (a *app) observe(cmd *cobra.Command, flags opsFlags, p *spec.Pipeline, b poll.Server, log *slog.Logger, next observe.Observer) *observed {
+	flags.asked = cmd.Flags().Changed("ops-listen")
+	m := metrics.New(p, a.clock, metrics.Build{Version: version, Revision: revision()}, next)
+	o := &observed{Metrics: m, flags: flags, app: a, log: log, poller: poll.New(p, b, a.clock, rand.Float64)}
+	m.Poll(o.poller)
+	return o
+}
+
+// serve listens, polls and samples until the returned function is called. A default
+// address that is taken, by another process on this machine most likely, is only
+// told: the pipeline matters more.
+func (o *observed) serve(ctx context.Context, alive, started, ready []ops.Check) (stop func(), err error) {
+	if o.flags.listen == opsOff {
+		return func() {}, nil
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(o.Metrics, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	l, err := ops.Listen(ctx, o.flags.listen, ops.Handler(ops.Options{
+		Alive: alive, Started: started, Ready: ready, Metrics: registry, Profiles: o.flags.profiles, Clock: o.app.clock,
+		Version: view.Version{
+			Version: version, Language: edition, Revision: revision(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		},
+	}))
+	switch {
+	case err == nil:
+	case errors.Is(err, ops.ErrInUse) && !o.flags.asked:
+		o.log.Warn("no health checks and no metrics here: "+ops.Default+" is in use, by another process of this program perhaps; "+
+			"set --ops-listen to another address, or to off", slog.String("event", "ops.not_listening"))
+		return func() {}, nil
+	case errors.Is(err, ops.ErrInUse):
+		return nil, fail(exitFailed, "ops_listen", err.Error()+"; set --ops-listen to another address, or to 127.0.0.1:0 for any free port")
+	default:
+		return nil, fail(exitUsage, "ops_listen", err.Error()+"; --ops-listen wants HOST:PORT, or off")
+	}
+	o.log.Info("health checks and metrics at http://"+l.Addr(), slog.String("event", "ops.listening"), slog.String("address", l.Addr()))
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var all sync.WaitGroup
+	all.Go(func() { o.poller.Run(ctx) })
+	all.Go(func() { o.Metrics.Run(ctx) })
+	return func() {
+		cancel()
+		if err := l.Close(); err != nil {
+			o.log.Warn("the ops listener did not end well", slog.String("event", "ops.closed"), slog.String("error", err.Error()))
+		}
+		all.Wait()
+	}, nil
+}
