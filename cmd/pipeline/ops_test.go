@@ -237,7 +237,12 @@ func TestAProcessCanBeLookedAt(t *testing.T) {
 			}
 			c.XReadGroup(t.Context(), readOne("in", "g"))
 			keys := c.DBSize(t.Context()).Val()
-			monitor := watchedProcess(t, dir, url, "monitor", "p.hcl", "--ops-listen", "127.0.0.1:0")
+			// The login has the rights that the manual names, and no others.
+			rule := monitorRule(t)
+			if err := c.Do(t.Context(), append([]any{"ACL", "SETUSER", "watcher", "on", ">hunter2w", "resetkeys", "~in", "~out", "~dead", "-@all"}, rule...)...).Err(); err != nil {
+				t.Fatal(err)
+			}
+			monitor := watchedProcess(t, dir, "redis://watcher:hunter2w@"+s.Addr, "monitor", "p.hcl", "--ops-listen", "127.0.0.1:0")
 			monitor.until("it is ready", func() bool { code, _ := monitor.get("/readyz"); return code == http.StatusOK })
 			for _, m := range []struct {
 				name string
@@ -250,6 +255,9 @@ func TestAProcessCanBeLookedAt(t *testing.T) {
 					t.Errorf("monitor: %s is %v, want %v", m.name, got, m.want)
 				}
 			}
+			if denied := c.Do(t.Context(), "ACL", "LOG").String(); strings.Contains(denied, "watcher") && strings.Contains(denied, "xinfo") {
+				t.Errorf("monitor was refused something: %s", denied)
+			}
 			if now := c.DBSize(t.Context()).Val(); now != keys {
 				t.Errorf("monitor made %d keys of %d", now, keys)
 			}
@@ -258,6 +266,24 @@ func TestAProcessCanBeLookedAt(t *testing.T) {
 			}
 		})
 	}
+}
+
+// monitorRule are the commands that the manual gives to monitor's login.
+func monitorRule(t *testing.T) []any {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile("```\n(\\+time .*)\n```").FindSubmatch(page)
+	if found == nil {
+		t.Fatal("the manual has no rule for monitor")
+	}
+	var rule []any
+	for _, word := range strings.Fields(string(found[1])) {
+		rule = append(rule, word)
+	}
+	return rule
 }
 
 // readOne delivers one entry to a consumer.

@@ -292,7 +292,7 @@ func TestNoCommandPrintsThePassword(t *testing.T) {
 				atOnce <- struct{}{}
 				all.Go(func() {
 					defer func() { <-atOnce }()
-					if len(args) > 1 && args[0] == "run" {
+					if len(args) > 1 && (args[0] == "run" || args[0] == "monitor") {
 						d.dump(t, s.Addr, args)
 					} else {
 						d.try(t, s.Addr, args)
@@ -360,7 +360,8 @@ func (d *desk) dump(t *testing.T, host string, args []string) {
 			return // it refused the pipeline
 		case <-look.C:
 			text := output.String()
-			begun = strings.Contains(text, "subscription.reading") || strings.Contains(text, "redis.lost")
+			begun = strings.Contains(text, "subscription.reading") || strings.Contains(text, "redis.lost") ||
+				args[0] == "monitor" && strings.Contains(text, "process.started")
 		case <-limit:
 			_ = cmd.Process.Kill()
 			<-ended

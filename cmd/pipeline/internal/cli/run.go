@@ -25,7 +25,7 @@ type runFlags struct {
 	// seek are groups to move before anything is read; yes lets them pass over entries.
 	seek []string
 	yes  bool
-	ops   opsFlags
+	ops  opsFlags
 }
 
 func (a *app) runCommand() *cobra.Command {
