@@ -85,7 +85,7 @@ func (o *observed) serve(ctx context.Context, alive, started, ready []ops.Check)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var all sync.WaitGroup
 	all.Go(func() { o.poller.Run(ctx) })
-	all.Go(func() { o.Metrics.Run(ctx) })
+	all.Go(func() { o.Run(ctx) })
 	return func() {
 		cancel()
 		if err := l.Close(); err != nil {

@@ -1,9 +1,10 @@
 package metrics
 
 import (
+	"slices"
+
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
-	"google.golang.org/protobuf/proto"
 )
 
 // Kind is what a metric does: only rise, rise and fall, or spread over buckets.
@@ -56,7 +57,7 @@ var (
 )
 
 func with(labels []string, more ...string) []string {
-	return append(labels[:len(labels):len(labels)], more...)
+	return append(slices.Clip(labels), more...)
 }
 
 var (
@@ -173,9 +174,9 @@ func (s *sample) Write(out *dto.Metric) error {
 	case s.spread != nil:
 		out.Histogram = s.spread.write()
 	case s.family.Kind == Counter:
-		out.Counter = &dto.Counter{Value: proto.Float64(s.value)}
+		out.Counter = &dto.Counter{Value: new(s.value)}
 	default:
-		out.Gauge = &dto.Gauge{Value: proto.Float64(s.value)}
+		out.Gauge = &dto.Gauge{Value: new(s.value)}
 	}
 	return nil
 }

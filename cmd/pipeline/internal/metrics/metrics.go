@@ -183,7 +183,7 @@ func (m *Metrics) Event(e observe.Event) {
 const sampling = 100 * time.Millisecond
 
 // Run looks at the engine now and then, until ctx is done: at what its workers do,
-// and whether it can be looked at at all.
+// and whether that can be seen at all.
 func (m *Metrics) Run(ctx context.Context) {
 	last := m.clock.Now()
 	for clock.Sleep(ctx, m.clock, sampling) == nil {

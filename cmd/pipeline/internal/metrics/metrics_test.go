@@ -349,12 +349,12 @@ func TestWhatWorkersDoWithTheirTime(t *testing.T) {
 			ended := make(chan struct{})
 			go func() { defer close(ended); w.Run(ctx) }()
 			for range 10 {
-				for sleeps := false; !sleeps; _, sleeps = w.clock.Next() { //nolint:revive // until it sleeps
+				for sleeps := false; !sleeps; _, sleeps = w.clock.Next() {
 				}
 				due, _ := w.clock.Next()
 				w.clock.AdvanceToNext(due)
 			}
-			for sleeps := false; !sleeps; _, sleeps = w.clock.Next() { //nolint:revive // until the last was taken in
+			for sleeps := false; !sleeps; _, sleeps = w.clock.Next() {
 			}
 			if beat := w.LastBeat(); !beat.Equal(w.clock.Now()) {
 				t.Errorf("the last beat was at %v", beat)

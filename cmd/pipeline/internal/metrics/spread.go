@@ -5,7 +5,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
-	"google.golang.org/protobuf/proto"
 )
 
 // scale is the buckets of a histogram, in whole units of which unit are one in
@@ -75,9 +74,9 @@ func (s *spread) write() *dto.Histogram {
 	n := uint64(0)
 	for i, bound := range s.bounds {
 		n += s.counts[i]
-		h.Bucket[i] = &dto.Bucket{CumulativeCount: proto.Uint64(n), UpperBound: proto.Float64(float64(bound) / s.unit)}
+		h.Bucket[i] = &dto.Bucket{CumulativeCount: new(n), UpperBound: new(float64(bound) / s.unit)}
 	}
-	h.SampleCount = proto.Uint64(n + s.counts[len(s.bounds)])
-	h.SampleSum = proto.Float64(float64(s.sum) / s.unit)
+	h.SampleCount = new(n + s.counts[len(s.bounds)])
+	h.SampleSum = new(float64(s.sum) / s.unit)
 	return h
 }
