@@ -280,7 +280,7 @@ func monitorRule(t *testing.T) []any {
 		t.Fatal("the manual has no rule for monitor")
 	}
 	var rule []any
-	for _, word := range strings.Fields(string(found[1])) {
+	for word := range strings.FieldsSeq(string(found[1])) {
 		rule = append(rule, word)
 	}
 	return rule

@@ -42,6 +42,8 @@ func (l *Lane) help() (s batch.Share, ok bool) {
 	for i := range l.peers {
 		if p := l.peers[(l.self+i)%len(l.peers)]; p != l && p.slow.Load() {
 			if s = p.give(); s.Len() > 0 {
+				p.depth.Add(-int64(s.Len()))
+				l.depth.Add(int64(s.Len()))
 				return s, true
 			}
 		}

@@ -63,6 +63,11 @@ func newTeam(t *testing.T, keys ...string) *team {
 			l.Close()
 		}
 		m.ran.Wait()
+		for i, l := range m.lanes {
+			if n := l.Depth(); n != 0 {
+				t.Errorf("lane %d has %d entries when all is handed on", i, n)
+			}
+		}
 	})
 	return m
 }

@@ -119,10 +119,10 @@ func (l *Lane) Cancel(id broker.ID) {
 }
 
 // Depth is how many entries the lane has: queued, running, or finished and not
-// handed on. Busy reports whether one runs. Both are safe for concurrent use.
+// handed on. It is safe for concurrent use.
 func (l *Lane) Depth() int { return int(l.depth.Load()) }
 
-// Busy: see Depth.
+// Busy reports whether an entry runs. It is safe for concurrent use.
 func (l *Lane) Busy() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
