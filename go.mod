@@ -14,6 +14,7 @@ require (
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.9
+	github.com/tetratelabs/wazero v1.12.0
 	github.com/yuin/gopher-lua v1.1.2
 	github.com/zclconf/go-cty v1.20.0
 	go.uber.org/goleak v1.3.0
@@ -22,8 +23,6 @@ require (
 	golang.org/x/tools v0.52.0
 	pgregory.net/rapid v1.3.0
 )
-
-require github.com/tetratelabs/wazero v1.12.0
 
 require (
 	github.com/apparentlymart/go-textseg/v17 v17.0.1 // indirect
