@@ -61,6 +61,7 @@ func (s *subscription) open(ctx context.Context) (*session, error) {
 	n := &session{sub: s, slot: slot, number: number, held: batch.NewHeld(), parked: retry.NewParked(), keys: s.newKeys()}
 	n.owner = broker.Owner{Stream: slot.Stream, Group: slot.Group, Consumer: n.predecessors() + slot.Token}
 	n.permit, n.time = lease.NewPermit(s.engine.cfg.Clock), lease.NewServerTime(s.engine.cfg.Clock)
+	n.permit.Server, n.permit.MinIdle = s.engine.server, s.minIdle
 	n.build()
 	if err := n.keeper.Open(ctx); err != nil {
 		n.giveUpSlot(ctx)

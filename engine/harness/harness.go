@@ -44,6 +44,10 @@ type Config struct {
 	// wall clock, as those of processes have one. What they reckon then goes by it,
 	// whatever Worker.Jump does to the wall clock. Without it there is one reading.
 	Monotonic bool
+	// Random returns the numbers in [0, 1) that spread retries and attempts to reach a
+	// server that is away. Workers ask in the same order in every run, one at a time.
+	// Default always 0.5, so that times are easy to reckon.
+	Random func() float64
 	// Patience is how long, in real time, the pipeline may take to come to rest
 	// while the clock stands still; default 30s.
 	Patience time.Duration

@@ -144,8 +144,16 @@ func (h *Harness) newEngine(w *Worker) (*engine.Engine, error) {
 	return engine.New(engine.Config{
 		Pipeline: w.pipeline, Broker: counter{server, w}, Handlers: handlers,
 		Clock: ticking{w.clock, w}, Observer: observer{w}, Host: w.machine,
-		Chance: engine.Chance{Token: h.token, Random: func() float64 { return 0.5 }, FixedLanes: true},
+		Chance: engine.Chance{Token: h.token, Random: h.random, FixedLanes: true},
 	})
+}
+
+// random is Config.Random.
+func (h *Harness) random() float64 {
+	if h.cfg.Random == nil {
+		return 0.5
+	}
+	return h.cfg.Random()
 }
 
 // token gives consumer names their last part: numbers in the order in which

@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"errors"
+	"net"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -86,12 +87,20 @@ func (b *Broker) Close() error {
 		return nil
 	}
 	b.pinned.close()
-	err := errors.Join(b.settle.Close(), b.readers.Close())
+	err := errors.Join(closed(b.settle.Close()), closed(b.readers.Close()))
 	b.sockets.drop()
 	if err != nil {
 		return &broker.Error{Op: "close", Detail: err.Error()}
 	}
 	return nil
+}
+
+// closed is the error of a close, but for a connection that was dropped already.
+func closed(err error) error {
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
 }
 
 // do runs one command on the settling client.

@@ -9,6 +9,7 @@ package health
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,6 +44,63 @@ type Server struct {
 	// pace: those of one part, whichever it is.
 	next time.Time
 	pace *retry.Backoff
+	// within bounds the pauses between attempts: see Within.
+	within time.Duration
+	// silent is since when nobody has got through, zero where the last one did.
+	silent time.Time
+	// silences are those that were, each longer than those after it.
+	silences []silence
+}
+
+// Renewing reports whether others may not have renewed yet what they hold: nobody here
+// has got through for longer than they may go without, or it is not as long as they
+// need since somebody has.
+func (s *Server) Renewing(without, need time.Duration) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.silent.IsZero() && clock.Since(s.clock, s.silent) > without {
+		return true
+	}
+	return slices.ContainsFunc(s.silences, func(was silence) bool {
+		return was.length > without && clock.Since(s.clock, was.end) < need
+	})
+}
+
+// silence is a time in which nobody got through.
+type silence struct {
+	end    time.Time
+	length time.Duration
+}
+
+// mostSilences bounds what is remembered of silences whose lengths fall all the time.
+const mostSilences = 64
+
+// heard records that somebody got through. The caller holds mu.
+func (s *Server) heard() {
+	if s.silent.IsZero() {
+		return
+	}
+	now := silence{s.clock.Now(), clock.Since(s.clock, s.silent)}
+	s.silent = time.Time{}
+	s.silences = slices.DeleteFunc(s.silences, func(was silence) bool { return was.length <= now.length })
+	if s.silences = append(s.silences, now); len(s.silences) > mostSilences {
+		s.silences = slices.Delete(s.silences, 0, 1)
+	}
+}
+
+// Within has a server that is away asked for again after no more than d each time: as
+// long as somebody needs to be back by then. A longer time than one that was given
+// before changes nothing.
+func (s *Server) Within(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.within = min(s.within, d)
+}
+
+// pause is the next pause of a backoff.
+func (s *Server) pause(b *retry.Backoff) time.Duration {
+	b.Max = s.within
+	return b.Next(s.random())
 }
 
 // Random is a random number in [0, 1).
@@ -52,7 +110,7 @@ func (s *Server) Random() float64 { return s.random() }
 func New(c clock.Clock, random func() float64, event func(observe.Event)) *Server {
 	return &Server{
 		clock: c, event: event, random: random,
-		told: map[error]bool{}, back: make(chan struct{}), pace: retry.NewBackoff(),
+		told: map[error]bool{}, back: make(chan struct{}), pace: retry.NewBackoff(), within: retry.NewBackoff().Max,
 	}
 }
 
@@ -97,6 +155,9 @@ func trouble(err error) (kind error, text string) { //nolint:revive,staticcheck 
 func (s *Server) failed(err error, first bool) {
 	kind, text := trouble(err)
 	s.mu.Lock()
+	if s.silent.IsZero() {
+		s.silent = s.clock.Now()
+	}
 	if first {
 		s.failing++
 		s.epoch.Add(1)
@@ -123,6 +184,7 @@ func (s *Server) ok(failed bool) {
 		s.mu.Unlock()
 		return
 	}
+	s.heard() // before anybody is woken who may claim
 	s.pace.Reset()
 	s.next = time.Time{}
 	close(s.back)
@@ -162,6 +224,6 @@ func (s *Server) turn(slow time.Duration) time.Duration {
 	if wait := s.next.Sub(now); wait > 0 {
 		return wait
 	}
-	s.next = now.Add(slow + s.pace.Next(s.random()))
+	s.next = now.Add(slow + s.pause(s.pace))
 	return 0
 }

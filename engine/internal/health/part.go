@@ -70,13 +70,12 @@ func (p *Part) Failing() bool { return p.failing }
 func (p *Part) Pause() (d time.Duration, back <-chan struct{}) {
 	s := p.server
 	s.mu.Lock()
-	back = s.back
-	s.mu.Unlock()
-	if p.cut {
+	defer s.mu.Unlock()
+	if back = s.back; p.cut {
 		back = nil
 	}
 	p.cut = false
-	return p.slow + p.backoff.Next(s.random()), back
+	return p.slow + s.pause(&p.backoff), back
 }
 
 // Woken records that the wait was ended early.

@@ -50,19 +50,29 @@ func (k *Keeper) adopt(ctx context.Context, least time.Duration) bool {
 	if longer(least, k.follows) {
 		if k.Slot.Follows == least {
 			// It was announced, and nobody claims with a smaller one.
-			k.follows = least
+			k.renewBy(least)
 			return false
 		}
 		k.Slot.Follows = least
 		return true
 	}
-	k.follows = least
+	k.renewBy(least)
 	k.entries.due = k.Clock.Now().Add(least / 3)
 	if !k.Renew(ctx) {
 		return false // it is announced with the next renewal that is answered
 	}
 	k.Slot.Follows = least
 	return true
+}
+
+// renewBy has entries renewed by a min_idle. Whoever is back first after an outage
+// claims nothing for the time of Caution: a server that is away is asked for twice as
+// often, so that what is held here is renewed by then even where an attempt hangs.
+func (k *Keeper) renewBy(minIdle time.Duration) {
+	k.follows = minIdle
+	if minIdle > 0 {
+		k.Server.Within(Caution(minIdle) / 2)
+	}
 }
 
 // longer compares what is followed; 0 is never.

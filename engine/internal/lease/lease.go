@@ -88,7 +88,7 @@ type Keeper struct {
 // claimed, and before Run.
 func (k *Keeper) Open(ctx context.Context) error {
 	k.name.part, k.entries.part = k.Server.Part(), k.Server.Part()
-	k.follows = k.MinIdle
+	k.renewBy(k.MinIdle)
 	k.Slot.Follows = k.MinIdle
 	now := k.Clock.Now()
 	k.renewed, k.name.due, k.entries.due = now, now.Add(k.slotEvery()), now.Add(k.follows/3)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"pipeline/engine/clock"
+	"pipeline/engine/internal/health"
 )
 
 // Permit is the right of one consumer to claim. It is granted for as long as the
@@ -12,6 +13,11 @@ import (
 // renews often enough for it, and rests after an interruption. It is safe for
 // concurrent use; a nil Permit always allows.
 type Permit struct {
+	// Server and MinIdle, where they are set, have it rest while a server that was away
+	// may not have heard of others: their entries look idle for as long.
+	Server  *health.Server
+	MinIdle time.Duration
+
 	clock clock.Clock
 
 	mu sync.Mutex
@@ -43,6 +49,9 @@ func (p *Permit) set(which *time.Time, to time.Time) {
 func (p *Permit) Allows() bool {
 	if p == nil {
 		return true
+	}
+	if p.Server != nil && p.Server.Renewing(p.MinIdle/3, Caution(p.MinIdle)) {
+		return false
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
