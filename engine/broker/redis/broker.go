@@ -3,8 +3,8 @@ package redis
 import (
 	"context"
 	"errors"
-	"net"
 	"fmt"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
