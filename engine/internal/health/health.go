@@ -189,6 +189,12 @@ func (s *Server) ok(failed bool) {
 	s.next = time.Time{}
 	close(s.back)
 	s.back = make(chan struct{})
+	s.over()
+}
+
+// over tells that the server is back where nobody fails any more. The caller holds mu,
+// which it gives up.
+func (s *Server) over() {
 	over := s.failing == 0
 	away := clock.Since(s.clock, s.lost)
 	if over {
@@ -204,12 +210,16 @@ func (s *Server) ok(failed bool) {
 	}
 }
 
-// left records that a part which failed asks no more. Whether the server is back
-// others will find out.
+// left records that a part which failed asks no more. Where somebody else has got
+// through since the last failure, the server is back; otherwise others will find out.
 func (s *Server) left() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.failing--
+	if !s.down || !s.silent.IsZero() {
+		s.mu.Unlock()
+		return
+	}
+	s.over()
 }
 
 // turn is zero where a part may ask the server now, else how long it has to wait
