@@ -42,8 +42,8 @@ func (g guide) dialer(next dialer) dialer {
 		if secure, ok := conn.(*tls.Conn); ok {
 			return &guided{Conn: secure, guide: g, addr: addr}, nil
 		}
-		if conn.RemoteAddr().Network() == "tcp" {
-			return &unguarded{Conn: conn, guide: g, addr: addr}, nil
+		if plain, ok := conn.(syscall.Conn); ok && conn.RemoteAddr().Network() == "tcp" {
+			return &unguarded{Conn: conn, plain: plain, guide: g, addr: addr}, nil
 		}
 		return conn, nil
 	}

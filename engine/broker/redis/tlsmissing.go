@@ -4,17 +4,23 @@ import (
 	"errors"
 	"io"
 	"net"
+	"syscall"
 )
 
 // unguarded is a connection without TLS. A server that speaks it at this port takes the
 // first command for no handshake: it closes the connection, with or without an alert.
 type unguarded struct {
 	net.Conn
+	plain syscall.Conn
 	guide guide
 	addr  string
 	// answered: something was read.
 	answered bool
 }
+
+// SyscallConn implements syscall.Conn: by the file descriptor the client sees that an
+// idle connection was closed by the other side, and takes another one.
+func (c *unguarded) SyscallConn() (syscall.RawConn, error) { return c.plain.SyscallConn() }
 
 // errAlert is what a server says that speaks TLS.
 var errAlert = errors.New("the server answered by TLS")
