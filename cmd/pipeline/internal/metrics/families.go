@@ -113,6 +113,12 @@ var (
 		"The most memory that one call of the handler was charged for.", "pipeline", "handler")
 	lastProgress = family("pipeline_last_progress_timestamp_seconds", Gauge,
 		"When an outcome was written last; absent before the first.", ofSubscription...)
+	failed = family("pipeline_subscription_failed", Gauge,
+		"1 if the subscription has stopped for good: a right is missing, or a key holds something else.", ofSubscription...)
+	refused = family("pipeline_settlements_refused", Gauge,
+		"1 while the server refuses outcomes, which are held and settled again: it is full, most likely.", ofSubscription...)
+	trimRefused = family("pipeline_stream_trim_refused", Gauge,
+		"1 if this process was refused the trimming of the stream to its retention.", ofStream...)
 	reconnects = family("pipeline_redis_reconnects_total", Counter,
 		"Times that the server was lost and came back.", "pipeline")
 	state = family("pipeline_state", Gauge,
@@ -135,7 +141,7 @@ var (
 	deadLetters = family("pipeline_dead_letters", Gauge,
 		"Entries in a dead-letter stream.", ofStream...)
 	deadLettersAge = family("pipeline_dead_letters_oldest_age_seconds", Gauge,
-		"Age of the oldest dead letter; 0 without one.", ofStream...)
+		"Age of the oldest dead letter; 0 without one, absent where there never was any.", ofStream...)
 	redisUp = family("pipeline_redis_up", Gauge,
 		"1 if the server answered when it was asked last.", "pipeline")
 	buildInfo = family("pipeline_build_info", Gauge,

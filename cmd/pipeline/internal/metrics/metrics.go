@@ -62,6 +62,8 @@ type Metrics struct {
 	// beat is when the engine could last be looked at, in nanoseconds.
 	beat       atomic.Int64
 	reconnects atomic.Int64
+	// untrimmed are the streams, by their keys, whose trimming was refused.
+	untrimmed map[string]*atomic.Bool
 
 	calls     *calls
 	instances map[string]*handlerInstances
@@ -73,6 +75,7 @@ type processChildren struct {
 	build, up, reconnects child
 	states                []child
 	sent                  map[string]child
+	untrimmed             map[string]child
 	failures              map[string][]child
 	memory                map[string]child
 	instances             map[string][2]child
@@ -84,7 +87,7 @@ type processChildren struct {
 func New(p *spec.Pipeline, c clock.Clock, b Build, next observe.Observer) *Metrics {
 	m := &Metrics{
 		pipeline: p, clock: c, next: next, bySpec: map[*spec.Subscription]*subscription{}, byLabel: map[string]*subscription{},
-		calls: newCalls(p.Name, c), instances: map[string]*handlerInstances{},
+		calls: newCalls(p.Name, c), instances: map[string]*handlerInstances{}, untrimmed: map[string]*atomic.Bool{},
 	}
 	for _, s := range p.Subscriptions() {
 		sub := newSubscription(p.Name, s)
@@ -130,6 +133,12 @@ func (m *Metrics) name(b Build) {
 		}
 		m.instances[h.Label] = &handlerInstances{}
 	}
+	c.untrimmed = map[string]child{}
+	for _, s := range p.Streams {
+		if s.Retention != nil {
+			c.untrimmed[s.Name], m.untrimmed[s.Name] = trimRefused.child(p.Name, s.Name), &atomic.Bool{}
+		}
+	}
 	c.streams = nameStreams(p)
 }
 
@@ -170,8 +179,13 @@ func (m *Metrics) Settled(s *spec.Subscription, outcomes []observe.Outcome) {
 
 // Event implements observe.Observer.
 func (m *Metrics) Event(e observe.Event) {
-	if e.Name == observe.EventServerBack {
+	switch e.Name {
+	case observe.EventServerBack:
 		m.reconnects.Add(1)
+	case observe.EventTrimRefused:
+		if at := m.untrimmed[e.Stream]; at != nil {
+			at.Store(true)
+		}
 	}
 	if sub := m.byLabel[e.Subscription]; sub != nil {
 		sub.event(&e)
@@ -234,6 +248,9 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 		return
 	}
 	c.reconnects.send(ch, float64(m.reconnects.Load()))
+	for stream, child := range c.untrimmed {
+		child.send(ch, boolean(m.untrimmed[stream].Load()))
+	}
 	for _, sub := range m.subs {
 		sub.collect(ch)
 	}

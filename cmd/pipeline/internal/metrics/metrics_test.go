@@ -49,7 +49,7 @@ func (w *world) Snapshot() engine.Snapshot { return w.snap }
 func (w *world) Ready() <-chan struct{}    { return w.ready }
 
 func pipelineOf(subscriptions int) *spec.Pipeline {
-	in, out, dead := &spec.Stream{Label: "in", Name: "payments"}, &spec.Stream{Label: "out", Name: "screened"}, &spec.Stream{Label: "dead", Name: "payments.dead"}
+	in, out, dead := &spec.Stream{Label: "in", Name: "payments", Retention: &spec.Retention{MaxLength: 9}}, &spec.Stream{Label: "out", Name: "screened"}, &spec.Stream{Label: "dead", Name: "payments.dead"}
 	p := &spec.Pipeline{Name: "p", Streams: []*spec.Stream{in, out, dead}}
 	h := &spec.Handler{Label: "post", Source: "post.lua"}
 	for i := range subscriptions {
@@ -150,8 +150,11 @@ func (w *world) play() map[string]float64 {
 		w.Event(observe.Event{Name: name, Subscription: w.sub.Label, Count: n})
 	}
 	w.Event(observe.Event{Name: observe.EventServerBack})
+	w.Event(observe.Event{Name: observe.EventSettleRefused, Subscription: w.sub.Label, Count: 7})
+	w.Event(observe.Event{Name: observe.EventTrimRefused, Stream: "payments"})
+	w.Event(observe.Event{Name: observe.EventTrimRefused, Stream: "a stranger's"})
 	w.snap = engine.Snapshot{Subscriptions: []engine.SubscriptionSnapshot{{
-		Label: w.sub.Label, Workers: 8, Busy: 1, Queued: 6, Deepest: 5, Held: 7,
+		Label: w.sub.Label, Workers: 8, Busy: 1, Queued: 6, Deepest: 5, Held: 7, Err: broker.ErrNoPermission,
 		Deliveries: engine.Deliveries{Received: 20, Claimed: 9},
 	}}}
 	w.Watch(w)
@@ -178,7 +181,8 @@ func (w *world) play() map[string]float64 {
 		"pipeline_workers": 8, "pipeline_in_flight": 7, "pipeline_lane_depth_max": 5,
 		"pipeline_sandbox_instances lua post idle": 1, "pipeline_sandbox_instances lua post busy": 1, "pipeline_sandbox_memory_bytes_max post": 4096,
 		"pipeline_last_progress_timestamp_seconds": float64(now.UnixMilli()) / 1000,
-		"pipeline_redis_reconnects_total":          1, "pipeline_state starting": 1,
+		"pipeline_subscription_failed":             1, "pipeline_settlements_refused": 1, "pipeline_stream_trim_refused": 1,
+		"pipeline_redis_reconnects_total": 1, "pipeline_state starting": 1,
 		"pipeline_stream_length payments": 3, "pipeline_stream_length payments.dead": 1,
 		"pipeline_group_lag": 1, "pipeline_group_pending": 3, "pipeline_group_oldest_pending_age_seconds": 5, "pipeline_group_oldest_undelivered_age_seconds": 2,
 		"pipeline_group_consumers": 1, "pipeline_group_trim_gap": 1,
@@ -295,7 +299,7 @@ func TestEveryMetricTellsTheTruth(t *testing.T) {
 			t.Errorf("%s was not moved", f.Name)
 		}
 	}
-	if w.told != 12+4 {
+	if w.told != 12+7 {
 		t.Errorf("the next observer was told of %d", w.told)
 	}
 }
@@ -461,4 +465,50 @@ func BenchmarkSettled(b *testing.B) {
 		m.Settled(p.Groups[0].Subscriptions[0], batch)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(100*b.N), "ns/entry")
+}
+
+// TestARefusalEnds tells a server that takes outcomes again, and a session that holds
+// none, from one that refuses them.
+func TestARefusalEnds(t *testing.T) {
+	w := newWorld(t)
+	w.play()
+	for _, end := range []observe.EventName{observe.EventSettleAccepted, observe.EventReading, observe.EventFailed} {
+		w.Event(observe.Event{Name: observe.EventSettleRefused, Subscription: w.sub.Label})
+		if scrape(t, w)["pipeline_settlements_refused"] != 1 {
+			t.Errorf("before %s nothing is refused", end)
+		}
+		w.Event(observe.Event{Name: end, Subscription: w.sub.Label})
+		if scrape(t, w)["pipeline_settlements_refused"] != 0 {
+			t.Errorf("after %s it is refused", end)
+		}
+	}
+}
+
+// TestNoAgeOfDeadLettersThatNeverWere has no dead letter, then one, then one that is
+// gone: only the last two have an age to tell.
+func TestNoAgeOfDeadLettersThatNeverWere(t *testing.T) {
+	w := newWorld(t)
+	const age = "pipeline_dead_letters_oldest_age_seconds"
+	look := func() (float64, bool) {
+		w.poller.Once(t.Context())
+		v, known := scrape(t, w)[age]
+		return v, known
+	}
+	if v, known := look(); known {
+		t.Errorf("a stream that is not there has an age of %v", v)
+	}
+	ids, err := w.server.Add(t.Context(), []broker.Add{{Stream: "payments.dead", Fields: []broker.Field{{Name: "a"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.clock.Advance(time.Second)
+	if v, known := look(); !known || v != 1 {
+		t.Errorf("%v, %v", v, known)
+	}
+	if _, err := w.server.Remove(t.Context(), "payments.dead", ids); err != nil {
+		t.Fatal(err)
+	}
+	if v, known := look(); !known || v != 0 {
+		t.Errorf("without one: %v, %v", v, known)
+	}
 }

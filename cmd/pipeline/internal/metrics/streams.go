@@ -56,7 +56,9 @@ func (m *Metrics) streams(ch chan<- prometheus.Metric) {
 		}
 		if s.Known && s.DeadLetters {
 			c.letters.send(ch, float64(s.Length))
-			c.lettersAge.send(ch, s.Oldest.Seconds())
+			if !s.Last.IsZero() {
+				c.lettersAge.send(ch, s.Oldest.Seconds())
+			}
 		}
 		for j := range s.Groups {
 			c.groups[j].send(ch, &s.Groups[j])

@@ -52,6 +52,7 @@ type subscription struct {
 	kinds    []int64
 	stale    int64
 	events   [3]int64
+	refused  bool
 	process  spread
 	queue    spread
 	end      spread
@@ -74,6 +75,7 @@ type subscriptionChildren struct {
 	events                                 []child
 	process, queue, end, attempts, payload child
 	workers, inFlight, depth, last         child
+	failed, refused                        child
 }
 
 func newSubscription(pipeline string, s *spec.Subscription) *subscription {
@@ -102,6 +104,7 @@ func newSubscription(pipeline string, s *spec.Subscription) *subscription {
 	for f, at := range map[*Family]*child{
 		claimed: &c.claimed, stale: &c.stale, duplicates: &c.duplicates, queueTime: &c.queue, endToEnd: &c.end, attempts: &c.attempts,
 		payload: &c.payload, workers: &c.workers, inFlight: &c.inFlight, laneDepth: &c.depth, lastProgress: &c.last,
+		failed: &c.failed, refused: &c.refused,
 	} {
 		*at = f.child(base...)
 	}
@@ -175,10 +178,18 @@ func final(o *observe.Outcome) bool {
 }
 
 func (s *subscription) event(e *observe.Event) {
-	if at := indexOf(counted, e.Name); at >= 0 {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.events[at] += int64(max(1, e.Count))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch e.Name {
+	case observe.EventSettleRefused:
+		s.refused = true
+	case observe.EventSettleAccepted, observe.EventReading, observe.EventFailed:
+		// One that reads anew, or has failed, holds nothing that is refused any more.
+		s.refused = false
+	default:
+		if at := indexOf(counted, e.Name); at >= 0 {
+			s.events[at] += int64(max(1, e.Count))
+		}
 	}
 }
 
@@ -217,6 +228,7 @@ func (s *subscription) collect(ch chan<- prometheus.Metric) {
 		c.events[i].send(ch, float64(s.events[i]))
 	}
 	c.stale.send(ch, float64(s.stale))
+	c.refused.send(ch, boolean(s.refused))
 	c.duplicates.send(ch, float64(s.results[indexOf(results, observe.ResultDuplicate)]))
 	s.process.send(ch, c.process)
 	s.queue.send(ch, c.queue)
@@ -231,6 +243,7 @@ func (s *subscription) collect(ch chan<- prometheus.Metric) {
 // live sends what a snapshot of the engine says.
 func (s *subscription) live(ch chan<- prometheus.Metric, now *engine.SubscriptionSnapshot) {
 	c := &s.children
+	c.failed.send(ch, boolean(now.Err != nil))
 	c.workers.send(ch, float64(now.Workers))
 	c.inFlight.send(ch, float64(now.Held))
 	c.depth.send(ch, float64(now.Deepest))
