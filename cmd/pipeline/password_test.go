@@ -62,6 +62,10 @@ var invocations = map[string][][]string{
 	"pipeline-test":         {{"test", "FILE"}, {"test", "FILE", "--redis", "URL"}},
 	"pipeline-validate":     {{"validate", "FILE"}},
 	"pipeline-version":      {{"version"}},
+
+	"pipeline-consumers":       {{"consumers"}},
+	"pipeline-consumers-list":  {{"consumers", "list", "FILE"}},
+	"pipeline-consumers-prune": {{"consumers", "prune", "FILE", "--all"}, {"consumers", "prune", "FILE", "--all", "--idle", "0s", "--yes"}},
 }
 
 // passwordFile is a pipeline whose entries fail in every way; BROKER is its broker.

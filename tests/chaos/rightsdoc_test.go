@@ -49,6 +49,8 @@ func (l *logins) uses(lines string) []documentedUse {
 		}},
 		{"dlq drop", [][]string{{"dlq", "drop", l.file, "--all", "--yes"}}},
 		{"dlq replay", [][]string{{"dlq", "replay", l.file, "--all", "--yes"}}},
+		{"consumers list", [][]string{{"consumers", "list", l.file}}},
+		{"consumers prune", [][]string{{"consumers", "prune", l.file, "--all", "--idle", "0s", "--yes"}}},
 		{"seek", [][]string{{"seek", l.file, "billing=0"}, {"seek", l.file, "billing=0", "--yes"}}},
 	}
 }
@@ -76,6 +78,7 @@ func (l *logins) fresh(groups bool) {
 			do("XGROUP", "CREATE", "orders", group, "0")
 		}
 		do("XREADGROUP", "GROUP", "billing", "gone", "COUNT", 1, "STREAMS", "orders", ">")
+		do("XGROUP", "CREATECONSUMER", "orders", "billing", "bill-host-0.aaaa")
 	}
 	if _, err := pipe.Exec(l.t.Context()); err != nil {
 		l.t.Fatal(err)

@@ -229,6 +229,10 @@ var codeDocs = map[diag.Code]codeDoc{
 		[]int{exitFailed}, "A group is no longer where it was when it was looked at, and moving it would deliver again, or pass over, more than was shown.",
 		"Stop the group's workers, give the command without --at and --yes, and look at what it shows.",
 	},
+	codeConsumersKept: {
+		[]int{exitFailed}, "Some consumers of a selection were not removed: since they were chosen they were given entries, a process took their name, or they have read.",
+		"Nothing: they are in use. The lines above say why each stays.",
+	},
 	codePendingNotFound: {
 		[]int{exitFailed}, "No group of the pipeline has an entry of this id pending: it was settled, never delivered, or is somewhere else.",
 		"`pipeline pending list` shows what is pending; `pipeline dlq show` looks among the dead letters.",

@@ -91,7 +91,7 @@ var flagCompletions = map[string]cobra.CompletionFunc{
 	"group":        labels("", "group"),
 	"seek":         labels("=", "group"),
 	"subscription": labels("", "subscription"),
-	"consumer":     consumers,
+	"consumer":     consumerNames,
 	"handler":      labels("", "handler"),
 	"var":          labels("=", "variable"),
 	"var-file":     extensions("hcl", "json"),
@@ -152,8 +152,8 @@ func labels(after string, block string) cobra.CompletionFunc {
 	}
 }
 
-// consumers completes the first part of consumer names.
-func consumers(_ *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+// consumerNames completes the first part of consumer names.
+func consumerNames(_ *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 	var out []string
 	for _, l := range labelsAt(args, "subscription") {
 		name := l.Given

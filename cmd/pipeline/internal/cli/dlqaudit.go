@@ -3,9 +3,6 @@ package cli
 import (
 	"errors"
 	"log/slog"
-	"os"
-	"os/user"
-	"strconv"
 
 	"pipeline/cmd/pipeline/internal/deadletters"
 	"pipeline/cmd/pipeline/internal/view"
@@ -15,34 +12,16 @@ import (
 
 // audit logs who did what to how many letters: one line for every run that acts.
 func (r *acting) audit(path string, selection *deadletters.Reader, result deadletters.Result, err error) {
-	attrs := []any{
-		slog.String("event", "dlq."+string(r.action)),
-		slog.String("pipeline", r.of.pipeline.Name),
-		slog.String("user", osUser()),
-	}
-	if before, ok := r.a.process.Env("SUDO_USER"); ok && before != "" {
-		attrs = append(attrs, slog.String("sudo_user", before))
-	}
-	host, _ := os.Hostname() // without one it is empty
-	attrs = append(attrs,
-		slog.String("host", host), slog.String("selection", path), slog.String("filter", selection.Filter),
+	attrs := append(r.a.auditAttrs("dlq."+string(r.action), r.of.pipeline),
+		slog.String("selection", path), slog.String("filter", selection.Filter),
 		slog.Time("selected_at", selection.At), slog.Bool("all_groups", selection.AllGroups),
 		slog.Int64("letters", result.Total), slog.Int64("done", result.Done), slog.Int64("gone", result.Gone),
 		slog.Int64("changed", result.Changed), slog.Int64("refused", result.Refused), slog.Int64("unknown", result.Unknown),
-		slog.Int64("left", result.Left()),
-	)
+		slog.Int64("left", result.Left()))
 	if err != nil {
 		attrs = append(attrs, slog.String("error", err.Error()))
 	}
 	r.a.view.Logger(slog.LevelInfo).Info("dead letters: "+string(r.action), attrs...)
-}
-
-// osUser is the name of the user of this process, or its number.
-func osUser() string {
-	if u, err := user.Current(); err == nil && u.Username != "" {
-		return u.Username
-	}
-	return strconv.Itoa(os.Getuid())
 }
 
 // places are what a selection holds of each group, and who will see what is

@@ -50,6 +50,8 @@ var exampleLines = map[string]string{
 	"pipeline dlq export": "  pipeline dlq export examples/payments.hcl --output letters.jsonl\n" +
 		"  pipeline dlq export examples/payments.hcl --id 1700000000000-0 |\n" +
 		"    pipeline dry-run examples/payments.hcl --input -",
+	"pipeline consumers": "  pipeline consumers list examples/payments.hcl\n" +
+		"  pipeline consumers prune examples/payments.hcl --all",
 	"pipeline seek": "  pipeline seek examples/payments.hcl ledger=0\n" +
 		"  pipeline seek examples/payments.hcl ledger=2h\n" +
 		"  pipeline seek examples/payments.hcl fraud=1700000000000-0 --at 1700000360000-0 --yes",

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"strings"
 	"time"
 
@@ -206,12 +205,8 @@ func left(p *seek.Preview, s broker.Sought) string {
 
 // auditSeek logs who moved which group, and what that comes to.
 func (a *app) auditSeek(log *slog.Logger, p *spec.Pipeline, t target, v *seek.Preview, s broker.Sought) {
-	attrs := []any{slog.String("event", "group.sought"), slog.String("pipeline", p.Name), slog.String("user", osUser())}
-	if before, ok := a.process.Env("SUDO_USER"); ok && before != "" {
-		attrs = append(attrs, slog.String("sudo_user", before))
-	}
-	host, _ := os.Hostname() // without one it is empty
-	attrs = append(attrs, slog.String("host", host), slog.String("stream", t.group.Stream.Name), slog.String("group", t.group.Name),
+	attrs := append(a.auditAttrs("group.sought", p),
+		slog.String("stream", t.group.Stream.Name), slog.String("group", t.group.Name),
 		slog.String("position", t.given), slog.String("from", s.From.String()), slog.String("to", s.At.String()),
 		slog.Int64("delivered_again", v.Again.Entries), slog.Int64("skipped", v.Skipped.Entries),
 		slog.Bool("exact", v.Again.Exact || v.Skipped.Exact), slog.Int64("freed", s.Freed))
