@@ -242,7 +242,7 @@ var codeDocs = map[diag.Code]codeDoc{
 		"Run `pipeline apply`, or start a worker. A group that was there before is created where it was.",
 	},
 	findings.CodeUnattended: {
-		nil, "Entries wait in a group, and no consumer of it has read or claimed for ten minutes.",
+		nil, "Entries wait in a group, and no consumer of it has read, claimed or renewed for as long as one that lives never is silent: three times block + 2 s, or min_idle.",
 		"Start a worker; where one runs, read its log: its subscription may have failed.",
 	},
 	findings.CodeTrimGap: {
@@ -252,6 +252,14 @@ var codeDocs = map[diag.Code]codeDoc{
 	findings.CodeStuck: {
 		nil, "An entry has been pending for far longer than min_idle: it is retried again and again, or held back.",
 		"`pipeline pending list` says which and why.",
+	},
+	findings.CodeRetried: {
+		nil, "Entries of a group were delivered more than once and are still pending: their handler fails, or the worker that had them stopped.",
+		"`pipeline pending list` says which, with the last error; correct the handler, or what it depends on.",
+	},
+	findings.CodeBehind: {
+		nil, "An entry waits for ten seconds or more to be delivered, while consumers of the group are alive: they are behind.",
+		"See whether it gets better; otherwise add workers or processes, or see what holds them up: `pipeline pending list`.",
 	},
 	findings.CodeNoClaim: {
 		nil, "An entry has been pending for long in a group of which no subscription claims.",

@@ -9,13 +9,13 @@ import (
 
 func (a *app) exportCommand() *cobra.Command {
 	export := &cobra.Command{
-		Use:     "export",
-		Short:   "Write what other systems need to know of a pipeline: access rules, alerts",
-		Long:    "export writes what the systems around a pipeline are configured with, made from its file. It needs no server.",
+		Use:   "export",
+		Short: "Write what other systems need to know of a pipeline: access rules, alerts",
+		Long:  "export writes what the systems around a pipeline are configured with, made from its file. It needs no server.",
 		Example: "  pipeline export acl examples/payments.hcl\n" +
 			"  pipeline export alerts examples/payments.hcl > rules/payments.yml",
-		Args:    unknownCommand,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args: unknownCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	export.AddCommand(a.exportACLCommand(), a.exportAlertsCommand())
 	return export

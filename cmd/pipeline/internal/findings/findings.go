@@ -6,6 +6,7 @@ package findings
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"pipeline/cmd/pipeline/internal/plan"
@@ -14,6 +15,7 @@ import (
 	"pipeline/engine/poll"
 	"pipeline/engine/spec"
 	"pipeline/lang/diag"
+	"pipeline/sandbox"
 )
 
 // The codes of findings.
@@ -23,6 +25,8 @@ const (
 	CodeTrimGap      diag.Code = "trim_gap"
 	CodeStuck        diag.Code = "pending_stuck"
 	CodeNoClaim      diag.Code = "pending_unclaimed"
+	CodeRetried      diag.Code = "pending_retried"
+	CodeBehind       diag.Code = "group_behind"
 	CodeStale        diag.Code = "consumers_stale"
 	CodeLetters      diag.Code = "dead_letters_waiting"
 	CodeLagUnknown   diag.Code = "lag_unknown"
@@ -32,6 +36,10 @@ const (
 // longPending is how many times min_idle an entry may be pending before that is
 // told: retries keep entries pending, for up to max_delay each.
 const longPending = 20
+
+// behindAfter is how long an entry waits for a worker before that is told: one that
+// has nothing to do reads at once.
+const behindAfter = 10 * time.Second
 
 // Of are the findings about a snapshot, stream by stream.
 func Of(s *poll.Snapshot) []diag.Diagnostic {
@@ -43,7 +51,7 @@ func Of(s *poll.Snapshot) []diag.Diagnostic {
 			continue
 		}
 		if stream.DeadLetters && stream.Length > 0 && len(stream.Groups) == 0 {
-			f.letters(stream)
+			f.letters(stream, s.Server)
 		}
 		for j := range stream.Groups {
 			if g := &stream.Groups[j]; len(g.Spec.Subscriptions) > 0 {
@@ -71,9 +79,11 @@ func (f *finder) unseen(s *poll.Stream) {
 	}
 }
 
-func (f *finder) letters(s *poll.Stream) {
+func (f *finder) letters(s *poll.Stream, now time.Time) {
+	latest := now.Sub(time.UnixMilli(int64(min(s.Last.Ms, math.MaxInt64))))
 	f.add(diag.Notice, CodeLetters, "`pipeline dlq stats` says why they were set aside; `pipeline dlq replay` puts them back once the cause is mended.",
-		"%s holds %s, the oldest for %s", s.Spec.Name, view.Count(s.Length, "dead letter", "dead letters"), view.Duration(s.Oldest))
+		"%s holds %s, the oldest for %s; the last came %s ago", s.Spec.Name, view.Count(s.Length, "dead letter", "dead letters"),
+		view.Duration(s.Oldest), view.Duration(max(0, latest)))
 }
 
 func (f *finder) group(s *poll.Stream, g *poll.Group) {
@@ -110,8 +120,12 @@ func (f *finder) group(s *poll.Stream, g *poll.Group) {
 
 // consumers looks at who reads.
 func (f *finder) consumers(name string, g *poll.Group) {
-	alive, holding, held := 0, 0, int64(0)
+	alive, heard, holding, held := 0, 0, 0, int64(0)
+	quiet := quietAfter(g.Spec)
 	for _, c := range g.Consumers {
+		if c.Idle < quiet {
+			heard++
+		}
 		switch {
 		case c.Idle < plan.StaleAfter:
 			alive++
@@ -121,9 +135,15 @@ func (f *finder) consumers(name string, g *poll.Group) {
 		}
 	}
 	waits := g.Pending > 0 || g.OldestUndelivered > 0
-	if alive == 0 && waits {
-		f.add(diag.Error, CodeUnattended, "No consumer has read or claimed for ten minutes. Start a worker: `pipeline run`; where one runs, read its log.",
+	switch {
+	case heard == 0 && waits:
+		f.add(diag.Error, CodeUnattended, fmt.Sprintf("No consumer has read, claimed or renewed for %s, which none that lives lets pass. Start a worker: `pipeline run`. "+
+			"Where one runs, its log says why it stopped, and `pipeline plan` whether its login lacks a right.", view.Duration(quiet)),
 			"nobody reads the group %s: %s wait, and %s pending", name, lagWords(g), view.Count(g.Pending, "is", "are"))
+	case g.OldestUndelivered > behindAfter:
+		f.add(diag.Warning, CodeBehind, "Its workers are too few, too slow or held up: `pipeline pending list` shows what they have, and a process's "+
+			"metrics what they do with their time. More workers or processes help where the keys are many.",
+			"the group %s is behind: an entry that was added %s ago was not delivered yet, and %s wait", name, view.Duration(g.OldestUndelivered), lagWords(g))
 	}
 	if holding > 0 && alive > 0 {
 		f.add(diag.Warning, CodeStale, "Their processes are gone. A subscription that claims takes over what they hold; "+
@@ -151,6 +171,25 @@ func (f *finder) pending(name string, g *poll.Group) {
 		f.add(diag.Warning, CodeStuck, "It is retried again and again, held back behind another, or nobody claims it: `pipeline pending list` says which, and why.",
 			"an entry of the group %s was added %s ago and is still pending", name, view.Duration(oldest(g)))
 	}
+}
+
+// quietAfter is how long a consumer that lives is never silent: three reads, each of
+// which may hang for a while, or what it renews by, as the engine waits for others.
+// Where nothing is claimed, a long call may keep it from reading.
+func quietAfter(g *spec.Group) time.Duration {
+	const hang = 2 * time.Second
+	var longest time.Duration
+	for _, s := range g.Subscriptions {
+		other := sandbox.DefaultTimeout
+		switch {
+		case s.Claim != nil:
+			other = s.Claim.MinIdle
+		case s.Handler.Limits.Timeout > 0:
+			other = s.Handler.Limits.Timeout
+		}
+		longest = max(longest, 3*(s.Block+hang), other)
+	}
+	return longest
 }
 
 func oldest(g *poll.Group) time.Duration { return g.OldestPending }
