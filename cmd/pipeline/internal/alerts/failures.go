@@ -26,7 +26,7 @@ var ofLosses = []kind{
 	{
 		name: "PipelineBodiesMissing", severity: Critical,
 		summary:     "entries of " + theSubscription + " were lost",
-		description: "Within five minutes about {{ $value | humanize }} entries came to a worker without their bodies, which had been trimmed or deleted. Each has a dead letter with its id.",
+		description: "Within five minutes about {{ $value | humanize }} entries came to a worker without their bodies, which had been trimmed or deleted. The worker's log has their ids.",
 		exprs:       func(b *book) []string { return []string{b.rose("pipeline_bodies_missing_total", bySubscription)} },
 	},
 	{
