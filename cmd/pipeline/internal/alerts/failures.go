@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"pipeline/cmd/pipeline/internal/alerts/promql"
+	"pipeline/cmd/pipeline/internal/promql"
 )
 
 // The kinds of failures that are limits of the sandbox, and all others.
@@ -60,8 +60,7 @@ var ofHandlers = []kind{
 					labels = append(labels, regexp.QuoteMeta(s.Label))
 				}
 				failed := promql.Sum(promql.Rise(b.of("pipeline_handler_failures_total", "handler", h.Label), "1m"), "pipeline", "handler")
-				calls := `messaging_process_duration_seconds_count{pipeline=` + strconv.Quote(b.pipeline.Name) +
-					`,subscription=~` + strconv.Quote(strings.Join(labels, "|")) + `}`
+				calls := promql.Narrow(b.of("messaging_process_duration_seconds_count"), "subscription=~"+strconv.Quote(strings.Join(labels, "|")))
 				enough := " >= " + strconv.Itoa(exhausted(users[h]))
 				all = append(all, failed+" / on (pipeline) group_left () "+promql.Sum(promql.Rise(calls, "1m"), "pipeline")+
 					" > 0.5 and "+failed+enough)
@@ -76,7 +75,7 @@ var ofHandlers = []kind{
 		exprs: func(b *book) (all []string) {
 			handlers, users := b.handlers()
 			for _, h := range handlers {
-				failed := strings.TrimSuffix(b.of("pipeline_handler_failures_total", "handler", h.Label), "}") + "," + ofHandler + "}"
+				failed := promql.Narrow(b.of("pipeline_handler_failures_total", "handler", h.Label), ofHandler)
 				all = append(all, promql.Sum(promql.Rise(failed, Window), "pipeline", "handler")+" >= "+strconv.Itoa(exhausted(users[h])))
 			}
 			return all
@@ -87,7 +86,7 @@ var ofHandlers = []kind{
 		summary:     theHandler + " runs into a limit: {{ $labels.kind }}",
 		description: "About {{ $value | humanize }} calls within five minutes were ended because they took too long, too many instructions or too much memory.",
 		exprs: func(b *book) []string {
-			failed := strings.TrimSuffix(b.of("pipeline_handler_failures_total"), "}") + "," + ofLimits + "}"
+			failed := promql.Narrow(b.of("pipeline_handler_failures_total"), ofLimits)
 			return []string{promql.Sum(promql.Rise(failed, Window), "pipeline", "handler", "kind") + " > 0"}
 		},
 	},

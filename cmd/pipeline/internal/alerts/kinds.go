@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strconv"
 
-	"pipeline/cmd/pipeline/internal/alerts/promql"
+	"pipeline/cmd/pipeline/internal/promql"
 )
 
 // The labels that alerts are told apart by.

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"pipeline/cmd/pipeline/internal/alerts/promql"
+	"pipeline/cmd/pipeline/internal/promql"
 )
 
 // YAML is a file of rules as Prometheus reads it. Every text in it stands as it is,

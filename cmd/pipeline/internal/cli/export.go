@@ -10,14 +10,14 @@ import (
 func (a *app) exportCommand() *cobra.Command {
 	export := &cobra.Command{
 		Use:   "export",
-		Short: "Write what other systems need to know of a pipeline: access rules, alerts",
+		Short: "Write what other systems need to know of a pipeline: access rules, alerts, a dashboard",
 		Long:  "export writes what the systems around a pipeline are configured with, made from its file. It needs no server.",
 		Example: "  pipeline export acl examples/payments.hcl\n" +
 			"  pipeline export alerts examples/payments.hcl > rules/payments.yml",
 		Args: unknownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	export.AddCommand(a.exportACLCommand(), a.exportAlertsCommand())
+	export.AddCommand(a.exportACLCommand(), a.exportAlertsCommand(), a.exportDashboardCommand())
 	return export
 }
 

@@ -23,6 +23,11 @@ func Match(pairs ...string) string {
 	return b.String()
 }
 
+// Narrow adds a matcher, as the language writes it, to series that Match has chosen.
+func Narrow(series, matcher string) string {
+	return strings.TrimSuffix(series, "}") + "," + matcher + "}"
+}
+
 // Seconds is a duration as a number of seconds.
 func Seconds(d time.Duration) string {
 	return strconv.FormatFloat(d.Seconds(), 'f', -1, 64)
