@@ -54,7 +54,7 @@ var invocations = map[string][][]string{
 	"pipeline-pending":          {{"pending"}},
 	"pipeline-pending-list":     {{"pending", "list", "FILE"}},
 	"pipeline-pending-show":     {{"pending", "show", "FILE", "1-1"}},
-	"pipeline-plan":             {{"plan", "FILE"}},
+	"pipeline-plan":             {{"plan", "FILE"}, {"plan", "FILE", "--capacity", "--rate", "1", "--outage", "1h"}},
 	"pipeline-publish":          {{"publish", "FILE", "--to", "in", "--input", "INPUT"}},
 	"pipeline-run":              {{"run", "FILE", "--log-level", "debug"}},
 	"pipeline-seek":             {{"seek", "FILE", "g=0"}, {"seek", "FILE", "g=0", "--yes"}},

@@ -281,6 +281,18 @@ var codeDocs = map[diag.Code]codeDoc{
 		nil, "A stream or group cannot be looked at.",
 		"The message says why; `pipeline export acl` prints the rule of a login that may.",
 	},
+	plan.CodeTrimsBefore: {
+		nil, "With plan --capacity: more entries arrive in the outage than the stream's retention keeps, so that some would be trimmed unread.",
+		"Raise max_length or max_age, or set protect = \"unacknowledged\".",
+	},
+	plan.CodeStopsBefore: {
+		nil, "With plan --capacity: a stream reaches its max_backlog before the outage ends, and publishers wait from then on.",
+		"Raise max_backlog where the server has the memory, or see to it that producers can wait.",
+	},
+	plan.CodeKeepsAll: {
+		nil, "With plan --capacity: a stream has no retention, so that it only grows; the sum counts what arrives in the outage alone.",
+		"Give it a retention block.",
+	},
 	plan.CodeUnexpected: {
 		[]int{exitServer}, "The server, or what answers in its place, gave an answer that no server should.",
 		"The message has its words; check that the address is that of a Redis server.",

@@ -55,7 +55,7 @@ var exampleLines = map[string]string{
 	"pipeline seek": "  pipeline seek examples/payments.hcl ledger=0\n" +
 		"  pipeline seek examples/payments.hcl ledger=2h\n" +
 		"  pipeline seek examples/payments.hcl fraud=1700000000000-0 --at 1700000360000-0 --yes",
-	"pipeline plan":    "  pipeline plan examples/payments.hcl",
+	"pipeline plan":    "  pipeline plan examples/payments.hcl\n  pipeline plan examples/payments.hcl --capacity --rate 250 --outage 2h --entry-bytes 400B",
 	"pipeline apply":   "  pipeline plan examples/payments.hcl && pipeline apply examples/payments.hcl",
 	"pipeline explain": "  pipeline explain missing_argument\n  pipeline explain | less",
 	"pipeline fmt":     "  pipeline fmt .\n  pipeline fmt --check --diff examples",

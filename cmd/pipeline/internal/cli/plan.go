@@ -11,15 +11,30 @@ import (
 )
 
 func (a *app) planCommand() *cobra.Command {
-	return &cobra.Command{
+	var capacity capacityFlags
+	cmd := &cobra.Command{
 		Use:   "plan PATH",
 		Short: "Show what run or apply would create on the server, and what would be refused",
 		Long: "plan looks at the server and changes nothing: which streams and groups exist and which would be created, where\n" +
 			"groups begin and what that means, groups that no file declares, how the server is configured, and what the login\n" +
-			"may do (denied commands appear in the server's ACL LOG). It exits with 4 when run could not run.",
+			"may do (denied commands appear in the server's ACL LOG). It exits with 4 when run could not run.\n\n" +
+			"With --capacity it computes instead how much memory the streams need when nothing is acknowledged for a while at the\n" +
+			"peak of the load, and says what retention and max_backlog make of that.",
 		Args: onePath,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.plan(cmd, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if capacity.asked {
+				return a.capacity(cmd, args[0], capacity)
+			}
+			for _, name := range []string{"rate", "outage", "entry-bytes"} {
+				if cmd.Flags().Changed(name) {
+					return usage(cmd, "--%s is about --capacity, which was not given", name)
+				}
+			}
+			return a.plan(cmd, args[0])
+		},
 	}
+	capacity.register(cmd)
+	return cmd
 }
 
 func (a *app) applyCommand() *cobra.Command {
