@@ -11,6 +11,7 @@ import (
 
 	"pipeline/cmd/pipeline/internal/build"
 	"pipeline/cmd/pipeline/internal/view"
+	"pipeline/cmd/pipeline/internal/waiting"
 	"pipeline/engine"
 	"pipeline/engine/broker"
 	"pipeline/engine/broker/memory"
@@ -230,8 +231,8 @@ func (d *devRun) waiting(out *view.Live) ([]view.Waiting, error) {
 			continue
 		}
 		var first *view.PendingEntry
-		look := pendingWalk{broker: d.broker, limit: maxWaiting, now: now, each: func(e view.PendingEntry) { first = firstDue(first, e) }}
-		listed, err := look.group(context.Background(), g)
+		look := waiting.Walk{Broker: d.broker, Limit: maxWaiting, Now: now, Each: func(e view.PendingEntry) { first = firstDue(first, e) }}
+		listed, err := look.Group(context.Background(), g)
 		if err != nil {
 			return nil, err
 		}
