@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sync"
 
 	"pipeline/engine/spec"
 	"pipeline/engine/value"
@@ -13,12 +14,14 @@ import (
 )
 
 // Handlers are the compiled handlers of a pipeline. It is not safe for
-// concurrent use.
+// concurrent use, but for Sum.
 type Handlers struct {
 	host     sandbox.Host
 	compiled map[string]sandbox.Handler
-	// sums tell by label whether a handler's files have changed.
-	sums map[string][sha256.Size]byte
+	// sums tell by label whether a handler's files have changed; mu is for those that
+	// are asked for beside a Refresh. running are those of the compiled code.
+	mu            sync.Mutex
+	sums, running map[string][sha256.Size]byte
 	// all are also those that were replaced: instances of them may still run.
 	all []sandbox.Handler
 }
@@ -26,7 +29,7 @@ type Handlers struct {
 // Compile compiles every handler that an enabled subscription uses. What they
 // log goes to host.
 func Compile(p *spec.Pipeline, host sandbox.Host) (*Handlers, error) {
-	h := &Handlers{host: host, compiled: map[string]sandbox.Handler{}, sums: map[string][sha256.Size]byte{}}
+	h := &Handlers{host: host, compiled: map[string]sandbox.Handler{}, sums: map[string][sha256.Size]byte{}, running: map[string][sha256.Size]byte{}}
 	for _, handler := range Used(p) {
 		if _, _, err := h.Refresh(handler); err != nil {
 			return nil, errors.Join(err, h.Close())
@@ -69,7 +72,20 @@ func (h *Handlers) Refresh(handler *spec.Handler) (code sandbox.Handler, changed
 	}
 	h.compiled[handler.Label] = code
 	h.all = append(h.all, code)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.running[handler.Label] = sum
 	return code, true, nil
+}
+
+// Sum tells the newest compiled code of a handler from any other: the SHA-256 of the
+// SHA-256 of its source and of each of its modules. It is safe to call beside a
+// Refresh.
+func (h *Handlers) Sum(label string) (sum [sha256.Size]byte, known bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	sum, known = h.running[label]
+	return sum, known
 }
 
 // Close frees all compiled code. Instances must have been closed.

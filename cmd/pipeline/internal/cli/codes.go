@@ -93,6 +93,14 @@ var codeDocs = map[diag.Code]codeDoc{
 		[]int{exitFailed, exitUsage}, "The address for health checks and metrics cannot be had: another process listens there, or it is no address of this machine.",
 		"Set --ops-listen to another HOST:PORT, to 127.0.0.1:0 for any free port, or, for run, to off. Without the flag run only warns of an address that is taken.",
 	},
+	"ui_listen": {
+		[]int{exitFailed, exitUsage}, "The address for the page cannot be had: another process listens there, or it is no address of this machine.",
+		"Set --ui-listen to another HOST:PORT of this machine, to 127.0.0.1:0 for any free port, or to off. Without the flag dev and monitor only warn of an address that is taken.",
+	},
+	"ui_exposed": {
+		[]int{exitUsage}, "The page was to be served where other machines can reach it, and it has no login.",
+		"Listen on 127.0.0.1 and reach it through a tunnel, or through a proxy with a login on the same machine; docs/web.md shows both.",
+	},
 	"all_failed": {
 		[]int{exitFailed}, "Every subscription has stopped, each for its own reason, and none of them can go on.",
 		"The message names the reasons; on_failure or on_invalid = \"stop\" is one that was asked for.",

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"pipeline/cmd/pipeline/internal/build"
 	"pipeline/cmd/pipeline/internal/view"
 	"pipeline/cmd/pipeline/internal/waiting"
+	"pipeline/cmd/pipeline/internal/web"
 	"pipeline/engine"
 	"pipeline/engine/broker"
 	"pipeline/engine/broker/memory"
@@ -24,6 +26,7 @@ import (
 type devFlags struct {
 	input, stream string
 	follow        bool
+	ui            uiFlags
 }
 
 func (a *app) devCommand() *cobra.Command {
@@ -33,19 +36,27 @@ func (a *app) devCommand() *cobra.Command {
 		Short: "Run a pipeline without a server on the entries of a file, showing each outcome",
 		Long: "dev runs the same engine as run, on a broker inside this process, feeds it the entries of a file and prints each\n" +
 			"outcome as it is settled. Changed handler scripts are taken while it runs. It ends when nothing is running or\n" +
-			"runnable now and says what still waits; with --follow it runs on until a signal.",
+			"runnable now and says what still waits; with --follow it runs on until a signal, and serves a page at\n" +
+			"http://127.0.0.1:9631 meanwhile.",
 		Args: onePath,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.dev(cmd, args[0], flags) },
 	}
 	cmd.Flags().StringVar(&flags.input, "input", "", "read entries from a `FILE`; - is stdin")
 	cmd.Flags().StringVar(&flags.stream, "stream", "", "each line is a body for the stream `NAME`")
 	cmd.Flags().BoolVar(&flags.follow, "follow", false, "run on until a signal")
+	flags.ui.register(cmd, web.Default)
 	return cmd
 }
 
 func (a *app) dev(cmd *cobra.Command, path string, flags devFlags) error {
 	if flags.input == "" && !flags.follow {
 		return usage(cmd, "dev needs --input FILE, the entries to run, or --follow, to run on until a signal")
+	}
+	if err := flags.ui.check(cmd); err != nil {
+		return err
+	}
+	if !flags.follow && !flags.ui.asked {
+		flags.ui.listen = uiOff // it would be gone before anybody looks
 	}
 	p, err := a.load(cmd, path)
 	if err != nil {
@@ -68,7 +79,7 @@ func (a *app) dev(cmd *cobra.Command, path string, flags devFlags) error {
 		defer in.close()
 	}
 	a.view.Live()
-	d := &devRun{a: a, pipeline: p, broker: build.Memory(a.clock), in: in, follow: flags.follow}
+	d := &devRun{a: a, pipeline: p, broker: build.Memory(a.clock), in: in, follow: flags.follow, ui: uiOf{flags: flags.ui, path: path, mode: "dev"}}
 	return d.run(ctx)
 }
 
@@ -80,6 +91,7 @@ type devRun struct {
 	// in is nil without an input.
 	in     *inputFile
 	follow bool
+	ui     uiOf
 	out    *view.Live
 	// rests: everything that could be done is done.
 	rests bool
@@ -93,14 +105,22 @@ func (d *devRun) run(ctx context.Context) error {
 		return err
 	}
 	out := d.a.view.Observer(d.pipeline)
+	d.ui.server, d.ui.handlers, d.ui.journal = d.broker, handlers, web.NewJournal(out)
+	log := d.a.view.Logger(slog.LevelInfo)
+	o := d.a.observeQuietly(d.pipeline, d.broker, log, d.ui.journal)
 	eng, err := engine.New(engine.Config{
-		Pipeline: d.pipeline, Broker: d.broker, Handlers: handlers.ByLabel(), Clock: d.a.clock, Observer: out, KeepLogs: logs,
+		Pipeline: d.pipeline, Broker: d.broker, Handlers: o.Handlers(handlers.ByLabel()), Clock: d.a.clock, Observer: o, KeepLogs: logs,
 	})
 	if err != nil {
 		return fail(exitUsage, "not_available", err.Error())
 	}
-	watch, err := d.a.watchScripts(d.pipeline, handlers, d.reload(eng))
+	end, err := d.a.serveRun(ctx, o, d.ui, eng)
 	if err != nil {
+		return errors.Join(err, handlers.Close())
+	}
+	watch, err := d.a.watchScripts(d.pipeline, handlers, d.reload(eng, o))
+	if err != nil {
+		end()
 		return err
 	}
 	if d.follow {
@@ -108,6 +128,7 @@ func (d *devRun) run(ctx context.Context) error {
 	}
 	d.out = out
 	ran, failed := d.runEngine(ctx, eng)
+	end()
 	watch.close()
 	waiting, err := d.waiting(out)
 	out.Summary(d.entries(), waiting)
@@ -213,9 +234,9 @@ func (d *devRun) untilIdle(ctx context.Context, eng *engine.Engine) {
 }
 
 // reload takes new code and says so.
-func (d *devRun) reload(eng *engine.Engine) reload {
+func (d *devRun) reload(eng *engine.Engine, o *observed) reload {
 	return reload{
-		replace: eng.Replace, // which is an event, and printed as such
+		replace: func(label string, h sandbox.Handler) error { return eng.Replace(label, o.Handler(label, h)) }, // which is an event, and printed as such
 		refused: func(h *spec.Handler, err error) {
 			d.a.view.Remark("handler.refused", sandbox.Error, "handler "+h.Label+" runs on with the code before: "+err.Error())
 		},

@@ -9,7 +9,7 @@ import (
 
 	"pipeline/cmd/pipeline/internal/metrics"
 	"pipeline/cmd/pipeline/internal/ops"
-	"pipeline/engine/broker"
+	"pipeline/cmd/pipeline/internal/web"
 	"pipeline/engine/broker/readonly"
 	"pipeline/engine/observe"
 	"pipeline/engine/spec"
@@ -17,20 +17,25 @@ import (
 
 func (a *app) monitorCommand() *cobra.Command {
 	var flags opsFlags
+	var ui uiFlags
 	cmd := &cobra.Command{
 		Use:   "monitor PATH",
-		Short: "Serve the health and the metrics of a pipeline without working on it",
+		Short: "Serve the health, the metrics and a page of a pipeline without working on it",
 		Long: "monitor looks at a pipeline's streams, groups and dead letters every five seconds and serves what it finds, as run\n" +
 			"does, until SIGINT or SIGTERM. It reads no entry, has no consumer and changes nothing: it tells how far workers are\n" +
-			"behind when none of them runs. A server that is away, at the start or later, is waited for. Logs go to stderr.",
+			"behind when none of them runs. For people it serves a page at http://127.0.0.1:9631. A server that is away, at the start or later, is waited for. Logs go to stderr.",
 		Args: onePath,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.monitor(cmd, args[0], flags) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.monitor(cmd, args[0], flags, ui) },
 	}
 	flags.register(cmd)
+	ui.register(cmd, web.Default)
 	return cmd
 }
 
-func (a *app) monitor(cmd *cobra.Command, path string, flags opsFlags) error {
+func (a *app) monitor(cmd *cobra.Command, path string, flags opsFlags, ui uiFlags) error {
+	if err := ui.check(cmd); err != nil {
+		return err
+	}
 	p, err := a.load(cmd, path)
 	if err != nil {
 		return err
@@ -38,21 +43,21 @@ func (a *app) monitor(cmd *cobra.Command, path string, flags opsFlags) error {
 	if err := needsServer(cmd, p); err != nil {
 		return err
 	}
-	if flags.listen == opsOff {
-		return usage(cmd, "--ops-listen: monitor has nothing else to do")
+	if flags.listen == opsOff && ui.listen == uiOff {
+		return usage(cmd, "--ops-listen and --ui-listen: monitor has nothing else to do")
 	}
 	server, err := a.openServer(p)
 	if err != nil {
 		return err
 	}
 	a.view.Live()
-	return errors.Join(a.watch(cmd, flags, p, server), server.Close())
+	return errors.Join(a.watch(cmd, flags, uiOf{flags: ui, path: path, mode: "monitor", server: server}, p), server.Close())
 }
 
 // watch serves until a signal.
-func (a *app) watch(cmd *cobra.Command, flags opsFlags, p *spec.Pipeline, server broker.Broker) error {
+func (a *app) watch(cmd *cobra.Command, flags opsFlags, ui uiOf, p *spec.Pipeline) error {
 	log := a.view.Logger(slog.LevelInfo)
-	o := a.observe(cmd, flags, p, readonly.New(server), log, observe.None{})
+	o := a.observe(cmd, flags, p, readonly.New(ui.server), log, observe.None{})
 	o.flags.asked = true // without it there is nothing left
 	o.SetState(metrics.Monitoring)
 	ctx, stop := a.untilSignal(cmd.Context(), func(s os.Signal) {
@@ -60,7 +65,7 @@ func (a *app) watch(cmd *cobra.Command, flags opsFlags, p *spec.Pipeline, server
 	})
 	defer stop()
 	redis := ops.Answering(o.poller, a.clock)
-	end, err := o.serve(ctx, []ops.Check{ops.Beating(o.Metrics, a.clock)}, nil, []ops.Check{redis})
+	end, err := o.serve(ctx, ui, checks{alive: []ops.Check{ops.Beating(o.Metrics, a.clock)}, ready: []ops.Check{redis}})
 	if err != nil {
 		return err
 	}

@@ -40,35 +40,77 @@ func (f *opsFlags) register(cmd *cobra.Command) {
 type observed struct {
 	*metrics.Metrics
 
-	flags  opsFlags
-	app    *app
-	log    *slog.Logger
-	poller *poll.Poller
+	flags    opsFlags
+	app      *app
+	log      *slog.Logger
+	poller   *poll.Poller
+	pipeline *spec.Pipeline
 }
 
 // observe makes the metrics and the poller of a process; the poller asks b.
 func (a *app) observe(cmd *cobra.Command, flags opsFlags, p *spec.Pipeline, b poll.Server, log *slog.Logger, next observe.Observer) *observed {
 	flags.asked = cmd.Flags().Changed("ops-listen")
+	o := a.observeQuietly(p, b, log, next)
+	o.flags = flags
+	return o
+}
+
+// observeQuietly is observe for a process that serves no health and no metrics.
+func (a *app) observeQuietly(p *spec.Pipeline, b poll.Server, log *slog.Logger, next observe.Observer) *observed {
 	m := metrics.New(p, a.clock, metrics.Build{Version: version, Revision: revision()}, next)
-	o := &observed{Metrics: m, flags: flags, app: a, log: log, poller: poll.New(p, b, a.clock, rand.Float64)}
+	o := &observed{Metrics: m, flags: opsFlags{listen: opsOff}, app: a, log: log, poller: poll.New(p, b, a.clock, rand.Float64), pipeline: p}
 	m.Poll(o.poller)
 	return o
 }
 
-// serve listens, polls and samples until the returned function is called. A default
-// address that is taken, by another process on this machine most likely, is only
-// told: the pipeline matters more.
-func (o *observed) serve(ctx context.Context, alive, started, ready []ops.Check) (stop func(), err error) {
+// checks are what the probes of a process ask.
+type checks struct{ alive, started, ready []ops.Check }
+
+// serve listens, for programs and for people, polls and samples until the returned
+// function is called. It does nothing where nobody is to look.
+func (o *observed) serve(ctx context.Context, of uiOf, c checks) (stop func(), err error) {
+	if o.flags.listen == opsOff && of.flags.listen == uiOff {
+		return func() {}, nil
+	}
+	closeOps, err := o.serveOps(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	closePage, err := o.page(ctx, of, c.ready)
+	if err != nil {
+		closeOps()
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var all sync.WaitGroup
+	all.Go(func() { o.poller.Run(ctx) })
+	all.Go(func() { o.Run(ctx) })
+	return func() {
+		cancel()
+		closePage()
+		closeOps()
+		all.Wait()
+	}, nil
+}
+
+// versionOf is what this program says of itself.
+func (a *app) versionOf() view.Version {
+	return view.Version{
+		Version: version, Language: edition, Revision: revision(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+	}
+}
+
+// serveOps serves health and metrics. A default address that is taken, by another
+// process on this machine most likely, is only told: the pipeline matters more.
+func (o *observed) serveOps(ctx context.Context, c checks) (stop func(), err error) {
 	if o.flags.listen == opsOff {
 		return func() {}, nil
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(o.Metrics, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	l, err := ops.Listen(ctx, o.flags.listen, ops.Handler(ops.Options{
-		Alive: alive, Started: started, Ready: ready, Metrics: registry, Profiles: o.flags.profiles, Clock: o.app.clock,
-		Version: view.Version{
-			Version: version, Language: edition, Revision: revision(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
-		},
+		Alive: c.alive, Started: c.started, Ready: c.ready, Metrics: registry, Profiles: o.flags.profiles, Clock: o.app.clock,
+		Version: o.app.versionOf(),
 	}))
 	switch {
 	case err == nil:
@@ -82,15 +124,9 @@ func (o *observed) serve(ctx context.Context, alive, started, ready []ops.Check)
 		return nil, fail(exitUsage, "ops_listen", err.Error()+"; --ops-listen wants HOST:PORT, or off")
 	}
 	o.log.Info("health checks and metrics at http://"+l.Addr(), slog.String("event", "ops.listening"), slog.String("address", l.Addr()))
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	var all sync.WaitGroup
-	all.Go(func() { o.poller.Run(ctx) })
-	all.Go(func() { o.Run(ctx) })
 	return func() {
-		cancel()
 		if err := l.Close(); err != nil {
 			o.log.Warn("the ops listener did not end well", slog.String("event", "ops.closed"), slog.String("error", err.Error()))
 		}
-		all.Wait()
 	}, nil
 }

@@ -12,8 +12,8 @@ import (
 	"pipeline/cmd/pipeline/internal/metrics"
 	"pipeline/cmd/pipeline/internal/ops"
 	"pipeline/cmd/pipeline/internal/view"
+	"pipeline/cmd/pipeline/internal/web"
 	"pipeline/engine"
-	"pipeline/engine/broker"
 	"pipeline/engine/spec"
 	"pipeline/sandbox"
 )
@@ -26,6 +26,7 @@ type runFlags struct {
 	seek []string
 	yes  bool
 	ops  opsFlags
+	ui   uiFlags
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -46,6 +47,7 @@ func (a *app) runCommand() *cobra.Command {
 	cmd.Flags().StringArrayVar(&flags.seek, "seek", nil, "first move a group of the pipeline: `GROUP=POSITION`; may repeat")
 	cmd.Flags().BoolVar(&flags.yes, "yes", false, "with --seek: pass over entries that nobody was given")
 	flags.ops.register(cmd)
+	flags.ui.register(cmd, uiOff)
 	cmd.Flags().StringVar(&flags.level, "log-level", "info", "log from this `LEVEL` on: debug, info, warn, error")
 	return cmd
 }
@@ -57,6 +59,9 @@ func (a *app) run(cmd *cobra.Command, path string, flags runFlags) error {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(flags.level)); err != nil {
 		return usage(cmd, "--log-level: %v", err)
+	}
+	if err := flags.ui.check(cmd); err != nil {
+		return err
 	}
 	p, err := a.load(cmd, path)
 	if err != nil {
@@ -76,20 +81,22 @@ func (a *app) run(cmd *cobra.Command, path string, flags runFlags) error {
 	a.view.Live()
 	log := a.view.Logger(level)
 	moves := &seeking{a: a, pipeline: p, server: server, log: log, targets: targets, skip: flags.yes}
-	err = a.consume(cmd, p, server, log, flags, moves.move)
+	err = a.consume(cmd, p, log, flags, uiOf{flags: flags.ui, path: path, mode: "run", server: server}, moves.move)
 	return errors.Join(err, server.Close())
 }
 
 // consume runs the pipeline on the server until a signal. First is done before anything
 // is read.
 func (a *app) consume(
-	cmd *cobra.Command, p *spec.Pipeline, server broker.Broker, log *slog.Logger, flags runFlags, first func(context.Context) error,
+	cmd *cobra.Command, p *spec.Pipeline, log *slog.Logger, flags runFlags, ui uiOf, first func(context.Context) error,
 ) error {
 	handlers, err := build.Compile(p, build.LogHost(log))
 	if err != nil {
 		return err
 	}
-	o := a.observe(cmd, flags.ops, p, server, log, view.NewFailures(log, a.clock))
+	server := ui.server
+	ui.handlers, ui.journal = handlers, web.NewJournal(view.NewFailures(log, a.clock))
+	o := a.observe(cmd, flags.ops, p, server, log, ui.journal)
 	eng, err := engine.New(engine.Config{
 		Pipeline: p, Broker: o.Broker(server), Handlers: o.Handlers(handlers.ByLabel()), Clock: a.clock, Logger: log,
 		Observer: o, BeforeReading: first,
@@ -103,7 +110,7 @@ func (a *app) consume(
 			slog.String("event", "process.stopping"), slog.String("signal", s.String()))
 	})
 	defer stop()
-	end, err := a.serveRun(ctx, o, eng)
+	end, err := a.serveRun(ctx, o, ui, eng)
 	if err != nil {
 		return errors.Join(err, handlers.Close())
 	}
@@ -121,14 +128,15 @@ func (a *app) consume(
 	return errors.Join(err, handlers.Close())
 }
 
-// serveRun serves the health and the metrics of a running engine.
-func (a *app) serveRun(ctx context.Context, o *observed, eng *engine.Engine) (stop func(), err error) {
+// serveRun serves the health, the metrics and the page of a running engine.
+func (a *app) serveRun(ctx context.Context, o *observed, ui uiOf, eng *engine.Engine) (stop func(), err error) {
 	o.Watch(eng)
+	ui.engine = eng
 	begun := ops.Begun(eng)
-	return o.serve(ctx,
-		[]ops.Check{ops.Beating(o.Metrics, a.clock)},
-		[]ops.Check{begun},
-		[]ops.Check{begun, ops.Answering(o.poller, a.clock), ops.NotDraining(o.Metrics), ops.Subscriptions(eng)})
+	return o.serve(ctx, ui, checks{
+		alive: []ops.Check{ops.Beating(o.Metrics, a.clock)}, started: []ops.Check{begun},
+		ready: []ops.Check{begun, ops.Answering(o.poller, a.clock), ops.NotDraining(o.Metrics), ops.Subscriptions(eng)},
+	})
 }
 
 // logStopped says once, for each subscription, what it has settled.

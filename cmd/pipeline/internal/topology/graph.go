@@ -59,6 +59,8 @@ type Node struct {
 	Disabled bool `json:"disabled,omitempty"`
 	// Live is what the server said; nil where it was not asked.
 	Live *Live `json:"live,omitempty"`
+	// Notes are more lines for the drawings, below the others.
+	Notes []string `json:"-"`
 }
 
 // Handler is what runs a subscription's entries.

@@ -43,17 +43,27 @@ const style = `
 
 // SVG draws the graph: layers from left to right, streams first. The file stands
 // alone, and may be put into a page as it is.
-func (g *Graph) SVG() string {
+func (g *Graph) SVG() string { return g.draw("<style>"+style+"</style>\n", nil) }
+
+// Part is the drawing as a part of a page that has the style of Style. Link gives
+// the address behind a node, "" for none.
+func (g *Graph) Part(link func(*Node) string) string { return g.draw("", link) }
+
+// Style is the style sheet of Part, which a page that forbids styles within itself
+// serves apart.
+func Style() string { return style }
+
+func (g *Graph) draw(styled string, link func(*Node) string) string {
 	l := layer(g)
 	width, height := l.place()
 	lines, bottom := l.route(height - margin + laneGap)
 	if bottom > height-margin+laneGap {
 		height = bottom + margin - laneGap/2
 	}
-	d := &drawing{}
+	d := &drawing{link: link}
 	d.printf(`<svg xmlns="http://www.w3.org/2000/svg" class="pl" role="img" width="%d" height="%d" viewBox="0 0 %d %d">`+"\n", width, height, width, height)
 	d.element("title", "", "Topology of the pipeline "+short(g.Pipeline, longest))
-	d.printf("<style>%s</style>\n", style)
+	d.printf("%s", styled)
 	d.printf(`<defs><marker id="pl-tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" orient="auto" markerUnits="userSpaceOnUse">` +
 		`<path class="pl-tip" d="M0 0L8 4L0 8z"/></marker></defs>` + "\n")
 	d.printf(`<rect class="pl-back" width="%d" height="%d"/>`+"\n", width, height)
@@ -77,7 +87,12 @@ func (g *Graph) SVG() string {
 }
 
 // drawing is an SVG as it is written.
-type drawing struct{ bytes.Buffer }
+type drawing struct {
+	bytes.Buffer
+
+	// link is the address behind a node; nil for a drawing without links.
+	link func(*Node) string
+}
 
 func (d *drawing) printf(format string, args ...any) { fmt.Fprintf(&d.Buffer, format, args...) }
 
@@ -111,6 +126,16 @@ func (p point) String() string { return strconv.Itoa(p.x) + " " + strconv.Itoa(p
 func (d *drawing) node(v *vertex) {
 	n := v.node
 	round := map[Kind]int{Stream: 12, Letters: 12, Subscription: 5}[n.Kind]
+	address := ""
+	if d.link != nil {
+		address = d.link(n)
+	}
+	if address != "" {
+		d.printf(`<a href="`)
+		_ = xml.EscapeText(&d.Buffer, []byte(address)) // a buffer takes everything
+		d.printf("\">\n")
+		defer d.printf("</a>\n")
+	}
 	d.printf(`<g class="pl-node pl-%s" data-node="%s">`+"\n", n.Kind, n.ID)
 	d.element("title", "", short(n.caption()+" "+n.Name, whole))
 	d.printf(`<rect class="pl-box" x="%d" y="%d" width="%d" height="%d" rx="%d"/>`+"\n", v.x, v.y, v.width, v.height, round)

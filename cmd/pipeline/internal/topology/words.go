@@ -40,7 +40,7 @@ func (n *Node) notes() []string {
 	if n.Live != nil {
 		lines = append(lines, n.Live.words()...)
 	}
-	return lines
+	return append(lines, n.Notes...)
 }
 
 // joined are the lines of a node's box, each escaped.

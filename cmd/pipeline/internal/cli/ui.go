@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"pipeline/cmd/pipeline/internal/build"
+	"pipeline/cmd/pipeline/internal/metrics"
+	"pipeline/cmd/pipeline/internal/ops"
+	"pipeline/cmd/pipeline/internal/web"
+	"pipeline/engine/broker"
+	"pipeline/engine/broker/readonly"
+)
+
+// uiFlags say where people can look at a process, and what they may do there.
+type uiFlags struct {
+	listen string
+	write  bool
+	hosts  []string
+	// asked: the address was given, so that it must be had.
+	asked bool
+}
+
+// uiOff is the address that means no page.
+const uiOff = "off"
+
+func (f *uiFlags) register(cmd *cobra.Command, listen string) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.listen, "ui-listen", listen, "serve a page for people on this `ADDRESS` of this machine alone; \"off\" serves none")
+	flags.BoolVar(&f.write, "ui-write", false, "let the page put dead letters back")
+	flags.StringArrayVar(&f.hosts, "ui-host", nil, "answer also to the host `NAME`, of a proxy with a login on this machine; may repeat")
+}
+
+// check reads the flags once they are set. An address that others could reach is
+// refused: the page has no login.
+func (f *uiFlags) check(cmd *cobra.Command) error {
+	f.asked = cmd.Flags().Changed("ui-listen")
+	if f.listen == uiOff {
+		if f.write || len(f.hosts) > 0 {
+			return usage(cmd, "--ui-write and --ui-host are about a page, and none is served; say where with --ui-listen %s", web.Default)
+		}
+		return nil
+	}
+	err := web.CheckAddress(f.listen)
+	if exposed, ok := errors.AsType[*web.ExposedError](err); ok {
+		return fail(exitUsage, "ui_exposed", "--ui-listen: "+exposed.Error())
+	}
+	if err != nil {
+		return usage(cmd, "--ui-listen: %v", err)
+	}
+	return nil
+}
+
+// uiOf is what the page of a process is about.
+type uiOf struct {
+	flags uiFlags
+	// path is the pipeline's, for the commands that the page shows.
+	path, mode string
+	// server is asked for entries, and written to where that is allowed.
+	server broker.Broker
+	// engine and handlers are nil where nothing works.
+	engine   metrics.Engine
+	handlers *build.Handlers
+	journal  *web.Journal
+}
+
+// page begins to serve the page of a process; stop ends it. Where none is served,
+// stop does nothing.
+func (o *observed) page(ctx context.Context, of uiOf, ready []ops.Check) (stop func(), err error) {
+	if of.flags.listen == uiOff {
+		return func() {}, nil
+	}
+	options := web.Options{
+		Pipeline: o.pipeline, Poller: o.poller, Metrics: o.Metrics, Engine: of.engine, Reader: readonly.New(of.server), Checks: ready,
+		Build: o.app.versionOf(), Mode: of.mode, Journal: of.journal, Hosts: of.flags.hosts, Clock: o.app.clock, Log: o.log,
+		Command: func(command string, words ...string) string {
+			return o.app.commandLine(command, append([]string{of.path}, words...)...)
+		},
+	}
+	if of.flags.write {
+		options.Writer = of.server
+	}
+	if of.handlers != nil {
+		options.Sum = func(label string) string {
+			sum, known := of.handlers.Sum(label)
+			if !known {
+				return ""
+			}
+			return hex.EncodeToString(sum[:])
+		}
+	}
+	site := web.New(options)
+	l, err := ops.Listen(ctx, of.flags.listen, site)
+	switch {
+	case err == nil:
+	case errors.Is(err, ops.ErrInUse) && !of.flags.asked:
+		o.log.Warn("no page for people here: "+web.Default+" is in use, by another process of this program perhaps; "+
+			"set --ui-listen to another address, or to off", slog.String("event", "ui.not_listening"))
+		site.Close()
+		return func() {}, nil
+	case errors.Is(err, ops.ErrInUse):
+		site.Close()
+		return nil, fail(exitFailed, "ui_listen", err.Error()+"; set --ui-listen to another address, or to 127.0.0.1:0 for any free port")
+	default:
+		site.Close()
+		return nil, fail(exitUsage, "ui_listen", err.Error()+"; --ui-listen wants HOST:PORT of this machine, or off")
+	}
+	o.log.Info("a page for people at http://"+l.Addr(), slog.String("event", "ui.listening"), slog.String("page", l.Addr()), slog.Bool("write", of.flags.write))
+	return func() {
+		if err := l.Close(); err != nil {
+			o.log.Warn("the page's listener did not end well", slog.String("event", "ui.closed"), slog.String("error", err.Error()))
+		}
+		site.Close()
+	}, nil
+}

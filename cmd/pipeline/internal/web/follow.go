@@ -1,0 +1,42 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// patientWrite is how long somebody who is followed may take to read an event.
+const patientWrite = 10 * time.Second
+
+// follow tells a page, by server-sent events, that the poller has looked again. The
+// page then asks for itself anew, which comes from what was found.
+func (s *Site) follow(w http.ResponseWriter, r *http.Request) {
+	select {
+	case s.following <- struct{}{}:
+		defer func() { <-s.following }()
+	default:
+		http.Error(w, "too many pages are kept up to date", http.StatusServiceUnavailable)
+		return
+	}
+	control := http.NewResponseController(w)
+	// The listener's time for reading a request would end this one.
+	_ = control.SetReadDeadline(time.Time{}) // a test's recorder has none
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("X-Accel-Buffering", "no")
+	write := func(text string) bool {
+		_ = control.SetWriteDeadline(s.Clock.Now().Add(patientWrite)) // as above
+		_, err := fmt.Fprint(w, text)
+		return err == nil && control.Flush() == nil
+	}
+	changed := s.Poller.Changed()
+	for going := write("retry: 3000\n\n"); going; {
+		select {
+		case <-changed:
+			changed = s.Poller.Changed()
+			going = write(fmt.Sprintf("event: look\ndata: %d\n\n", s.Poller.Latest().Asked.UnixMilli()))
+		case <-r.Context().Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,225 @@
+package web
+
+import (
+	"html/template"
+	"sync"
+	"time"
+
+	"pipeline/cmd/pipeline/internal/findings"
+	"pipeline/cmd/pipeline/internal/topology"
+	"pipeline/cmd/pipeline/internal/view"
+	"pipeline/engine/poll"
+	"pipeline/engine/spec"
+	"pipeline/lang/diag"
+)
+
+// look is what is made of one look of the poller, once for all who ask.
+type look struct {
+	found   *poll.Snapshot
+	history []*poll.Point
+	rates   rates
+	picture template.HTML
+	// streams and groups are by their place in a point of the history.
+	streamAt map[string]int
+	groupAt  map[*spec.Group]int
+}
+
+// looks keeps the last one.
+type looks struct {
+	mu   sync.Mutex
+	last *look
+}
+
+// look returns what there is to see now.
+func (s *Site) look() *look {
+	found := s.Poller.Latest()
+	s.looks.mu.Lock()
+	defer s.looks.mu.Unlock()
+	if l := s.looks.last; l != nil && l.found == found {
+		return l
+	}
+	l := &look{found: found, history: s.Poller.History(), streamAt: map[string]int{}, groupAt: map[*spec.Group]int{}}
+	for i := range found.Streams {
+		l.streamAt[found.Streams[i].Spec.Name] = i
+		for j := range found.Streams[i].Groups {
+			l.groupAt[found.Streams[i].Groups[j].Spec] = len(l.groupAt)
+		}
+	}
+	l.rates = l.measure()
+	l.picture = s.draw(l)
+	s.looks.last = l
+	return l
+}
+
+// rates are entries a second, over the last minute. What is not known is missing.
+type rates struct {
+	added map[string]float64
+	read  map[*spec.Group]float64
+}
+
+// lately is the time that rates are measured over.
+const lately = time.Minute
+
+func (l *look) measure() rates {
+	r := rates{map[string]float64{}, map[*spec.Group]float64{}}
+	n := len(l.history)
+	if n < 2 || !l.history[n-1].Up {
+		return r
+	}
+	last := l.history[n-1]
+	var first *poll.Point
+	for i := n - 2; i >= 0 && last.At.Sub(l.history[i].At) <= lately+poll.Every; i-- {
+		if l.history[i].Up {
+			first = l.history[i]
+		}
+	}
+	if first == nil || !last.At.After(first.At) {
+		return r
+	}
+	seconds := last.At.Sub(first.At).Seconds()
+	for name, i := range l.streamAt {
+		if v, ok := grown(first.Streams[i].Added, last.Streams[i].Added); ok {
+			r.added[name] = v / seconds
+		}
+	}
+	for g, i := range l.groupAt {
+		if v, ok := grown(first.Groups[i].Read, last.Groups[i].Read); ok {
+			r.read[g] = v / seconds
+		}
+	}
+	return r
+}
+
+// grown is how much a count has grown; one that is not known, or began anew, has
+// not.
+func grown(before, now int64) (float64, bool) {
+	return float64(now - before), before >= 0 && now >= before
+}
+
+// draw draws the topology with what was found.
+func (s *Site) draw(l *look) template.HTML {
+	g := *s.graph
+	g.Nodes, g.Edges = nil, nil
+	copies := map[*topology.Node]*topology.Node{}
+	groups := map[string]*spec.Group{}
+	for _, group := range s.Pipeline.Groups {
+		groups[group.Stream.Name+"\x00"+group.Name] = group
+	}
+	for _, n := range s.graph.Nodes {
+		c := *n
+		copies[n] = &c
+		g.Nodes = append(g.Nodes, &c)
+		if rate, known := l.rates.added[n.Name]; known && (n.Kind == topology.Stream || n.Kind == topology.Letters) {
+			c.Notes = []string{rateText(rate) + " added/s"}
+		}
+		if rate, known := l.rates.read[groups[n.Stream+"\x00"+n.Name]]; known && n.Kind == topology.Group {
+			c.Notes = []string{rateText(rate) + " read/s"}
+		}
+	}
+	for _, e := range s.graph.Edges {
+		c := *e
+		c.From, c.To = copies[e.From], copies[e.To]
+		g.Edges = append(g.Edges, &c)
+	}
+	g.Animate(l.found)
+	return template.HTML(g.Part(s.behind)) //nolint:gosec // the drawing escapes every name
+}
+
+// behind is the page behind a node.
+func (s *Site) behind(n *topology.Node) string {
+	switch n.Kind {
+	case topology.Group:
+		return groupLink(n.Label)
+	case topology.Letters:
+		return link("/dead-letters", "stream", n.Name)
+	case topology.Subscription:
+		return handlerLink(n.Handler.Label)
+	}
+	return ""
+}
+
+// problem is something that is wrong, and where to look.
+type problem struct {
+	Severity, Code, Summary, Detail string
+	// Link leads to the page about it, "" for none; Where is its text.
+	Link, Where string
+}
+
+func problemOf(d *diag.Diagnostic) problem {
+	return problem{Severity: d.Severity.String(), Code: string(d.Code), Summary: view.HideLogins(view.Clean(d.Summary)), Detail: view.HideLogins(d.Detail)}
+}
+
+// problems are what is wrong now, the worst first.
+func (s *Site) problems(l *look) []problem {
+	var all []problem
+	if l.found.Err != nil {
+		all = append(all, problem{
+			Severity: "error", Code: "server_away", Summary: "Redis does not answer: " + view.HideLogins(view.Clean(l.found.Err.Error())),
+			Detail: "What is shown is from the last time that it did. Workers wait for it and lose nothing; it is asked again every few seconds.",
+		})
+	}
+	all = append(all, s.failed()...)
+	for i := range l.found.Streams {
+		all = append(all, s.ofStream(l.found, &l.found.Streams[i])...)
+	}
+	sorted := make([]problem, 0, len(all))
+	for _, severity := range []string{"error", "warning", "notice"} {
+		for _, p := range all {
+			if p.Severity == severity {
+				sorted = append(sorted, p)
+			}
+		}
+	}
+	return sorted
+}
+
+// failed are the subscriptions of this process that have stopped, or wait for room.
+func (s *Site) failed() (all []problem) {
+	if s.Engine == nil {
+		return nil
+	}
+	snap := s.Engine.Snapshot()
+	for i := range snap.Subscriptions {
+		sub := &snap.Subscriptions[i]
+		if sub.Err != nil {
+			all = append(all, problem{
+				Severity: "error", Code: "subscription_failed",
+				Summary: "the subscription " + sub.Label + " has stopped: " + view.HideLogins(view.Clean(sub.Err.Error())),
+				Detail:  "Its entries stay where they are. Mend the cause, and start the process again.",
+			})
+		}
+		if sub.Withheld > 0 {
+			all = append(all, problem{
+				Severity: "warning", Code: "backlog_full", Summary: "replies of the subscription " + sub.Label + " wait for room",
+				Detail: "A stream that it replies to has reached its `max_backlog`: the groups that read that stream are behind.",
+			})
+		}
+	}
+	return all
+}
+
+// ofStream are the findings about a stream and its groups, each with the page about
+// it.
+func (s *Site) ofStream(found *poll.Snapshot, stream *poll.Stream) (all []problem) {
+	find := func(part poll.Stream, to, where string) {
+		one := *found
+		one.Streams = []poll.Stream{part}
+		for _, d := range findings.Of(&one) {
+			p := problemOf(&d)
+			p.Link, p.Where = to, where
+			all = append(all, p)
+		}
+	}
+	alone := *stream
+	alone.Groups, alone.DeadLetters = nil, stream.DeadLetters && len(stream.Groups) == 0
+	find(alone, link("/dead-letters", "stream", stream.Spec.Name), "the letters")
+	if !stream.Known {
+		return all
+	}
+	for i := range stream.Groups {
+		part := *stream
+		part.Groups, part.DeadLetters = stream.Groups[i:i+1], false
+		find(part, groupLink(stream.Groups[i].Spec.Label), "the group")
+	}
+	return all
+}

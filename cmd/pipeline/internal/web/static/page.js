@@ -1,0 +1,83 @@
+// Keeps what is shown up to date. The server says when it has looked again; the page then asks for itself anew and
+// takes over the parts that are marked data-live. Without this script the page is as it was when it was asked for.
+"use strict";
+(() => {
+  const main = document.getElementById("main");
+  const status = document.getElementById("live");
+  const follows = "follow" in main.dataset;
+  let again = Number(main.dataset.again || 0);
+  if (!follows && !again) return;
+
+  const say = (text) => { if (status.textContent !== text) status.textContent = text; };
+
+  // Where the keyboard is, so that it can be put back there: by id, or by what it leads to.
+  const placeOf = (element, part) => {
+    if (!element || element === part || !part.contains(element)) return null;
+    if (element.id) return (root) => root.querySelector("#" + CSS.escape(element.id));
+    const href = element.getAttribute("href");
+    return href ? (root) => root.querySelector('[href="' + CSS.escape(href) + '"]') : null;
+  };
+
+  // Somebody who marks text to copy it keeps it.
+  const marked = (part) => {
+    const selection = document.getSelection();
+    return selection && selection.type === "Range" && part.contains(selection.anchorNode);
+  };
+
+  const take = (fresh) => {
+    for (const part of document.querySelectorAll("[data-live]")) {
+      const next = fresh.getElementById(part.id);
+      if (!next || next.innerHTML === part.innerHTML || marked(part)) continue;
+      const place = placeOf(document.activeElement, part);
+      part.replaceChildren(...next.childNodes);
+      const focus = place && place(part);
+      if (focus) focus.focus({ preventScroll: true });
+    }
+    const now = fresh.getElementById("main");
+    again = now ? Number(now.dataset.again || 0) : 0;
+    if (now && !follows && !again) location.reload(); // what was waited for has ended
+  };
+
+  let asking = false, missed = false;
+  const refresh = async () => {
+    if (asking) { missed = true; return; }
+    asking = true;
+    try {
+      const answer = await fetch(location.href, { cache: "no-store", redirect: "error" });
+      if (!answer.ok) throw new Error(String(answer.status));
+      take(new DOMParser().parseFromString(await answer.text(), "text/html"));
+      say("live");
+    } catch {
+      say("not live: what is shown is of " + (document.getElementById("now") || {}).textContent);
+    }
+    asking = false;
+    if (missed) { missed = false; refresh(); }
+  };
+
+  if (again) {
+    const tick = async () => { await refresh(); if (again) setTimeout(tick, 1000); };
+    setTimeout(tick, 1000);
+    return;
+  }
+
+  // Many pages may be open; one that nobody sees asks for nothing.
+  let source = null, timer = 0, was = false;
+  const stop = () => { if (source) source.close(); source = null; clearInterval(timer); };
+  const start = () => {
+    if (source || !window.EventSource) return;
+    source = new EventSource("/follow");
+    source.onopen = () => { if (was) refresh(); was = true; say("live"); };
+    source.addEventListener("look", refresh);
+    source.onerror = () => {
+      say("not live: what is shown is of " + (document.getElementById("now") || {}).textContent);
+      if (source && source.readyState === EventSource.CLOSED) { // it was refused: ask now and then
+        stop();
+        timer = setInterval(refresh, 10000);
+      }
+    };
+  };
+  document.addEventListener("visibilitychange", () => {
+    if (document.visibilityState === "visible") { start(); } else { stop(); }
+  });
+  start();
+})();
