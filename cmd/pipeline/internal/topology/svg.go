@@ -43,17 +43,21 @@ const style = `
 
 // SVG draws the graph: layers from left to right, streams first. The file stands
 // alone, and may be put into a page as it is.
-func (g *Graph) SVG() string { return g.draw("<style>"+style+"</style>\n", nil) }
+func (g *Graph) SVG() string { return g.draw("<style>"+style+"</style>\n", 0, nil) }
 
-// Part is the drawing as a part of a page that has the style of Style. Link gives
-// the address behind a node, "" for none.
-func (g *Graph) Part(link func(*Node) string) string { return g.draw("", link) }
+// Part is the drawing as a part of a page that has the style of Style. It is made
+// smaller, as far as it can be read then, to fit into width pixels. Link gives the
+// address behind a node, "" for none.
+func (g *Graph) Part(width int, link func(*Node) string) string { return g.draw("", width, link) }
+
+// smallest is how far a drawing is made smaller.
+const smallest = 0.72
 
 // Style is the style sheet of Part, which a page that forbids styles within itself
 // serves apart.
 func Style() string { return style }
 
-func (g *Graph) draw(styled string, link func(*Node) string) string {
+func (g *Graph) draw(styled string, fit int, link func(*Node) string) string {
 	l := layer(g)
 	width, height := l.place()
 	lines, bottom := l.route(height - margin + laneGap)
@@ -61,7 +65,12 @@ func (g *Graph) draw(styled string, link func(*Node) string) string {
 		height = bottom + margin - laneGap/2
 	}
 	d := &drawing{link: link}
-	d.printf(`<svg xmlns="http://www.w3.org/2000/svg" class="pl" role="img" width="%d" height="%d" viewBox="0 0 %d %d">`+"\n", width, height, width, height)
+	scale, role := 1.0, "img"
+	if link != nil {
+		scale, role = min(1, max(smallest, float64(fit)/float64(width))), "group" // an image has no links in it
+	}
+	d.printf(`<svg xmlns="http://www.w3.org/2000/svg" class="pl" role="%s" width="%d" height="%d" viewBox="0 0 %d %d">`+"\n",
+		role, int(scale*float64(width)), int(scale*float64(height)), width, height)
 	d.element("title", "", "Topology of the pipeline "+short(g.Pipeline, longest))
 	d.printf("%s", styled)
 	d.printf(`<defs><marker id="pl-tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" orient="auto" markerUnits="userSpaceOnUse">` +

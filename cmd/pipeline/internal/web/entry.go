@@ -98,7 +98,7 @@ func (s *Site) entry(r *http.Request) (*content, error) {
 func (s *Site) fate(ctx context.Context, g *spec.Group, id broker.ID, body *broker.Entry) (*fateOf, error) {
 	f := &fateOf{Group: view.Clean(g.Label), Link: groupLink(g.Label)}
 	now := s.Clock.Now()
-	e, err := waiting.One(ctx, s.Reader, g, id, now)
+	e, err := waiting.One(ctx, &bare{Broker: s.Reader}, g, id, now)
 	if errors.Is(err, broker.ErrNoPermission) {
 		f.State, f.Words = "unknown", "the login may not look at the pending list"
 		return f, nil

@@ -16,6 +16,7 @@ import (
 
 // groupData is the page of a group.
 type groupData struct {
+	Span          string
 	Row           groupRow
 	Disabled      bool
 	Position      string
@@ -57,7 +58,8 @@ func (s *Site) group(r *http.Request) (*content, error) {
 	l := s.look()
 	stream, found := l.found.Stream(g.Stream.Name), l.found.Group(g)
 	d := &groupData{
-		Row: l.groupRow(stream, found), Disabled: len(g.Subscriptions) == 0, Settings: groupSettings(g),
+		Span: spanText(l.span),
+		Row:  l.groupRow(stream, found), Disabled: len(g.Subscriptions) == 0, Settings: groupSettings(g),
 		PendingLink: groupLink(g.Label) + "/pending", Works: s.Engine != nil, Charts: l.groupCharts(g),
 	}
 	if found.Known {
@@ -141,7 +143,9 @@ type pendingData struct {
 	Group, Stream, GroupLink string
 	Total, Shown             int64
 	Missing                  bool
-	Entries                  []pendingRow
+	// Bare: the login may not read attempts and errors.
+	Bare    bool
+	Entries []pendingRow
 	// Next is the address of the next page, Command lists all.
 	Next, Command string
 }
@@ -171,16 +175,17 @@ func (s *Site) pending(r *http.Request) (*content, error) {
 		Group: view.Clean(g.Label), Stream: view.Clean(g.Stream.Name), GroupLink: groupLink(g.Label),
 		Command: s.Command("pending list", "--group", g.Label),
 	}
-	printed := s.view.Letters(s.Pipeline, false)
-	walk := waiting.Walk{Broker: s.Reader, After: after, Limit: perPage, Now: s.Clock.Now(), Each: func(e view.PendingEntry) {
+	printed, reader := s.view.Letters(s.Pipeline, false), &bare{Broker: s.Reader}
+	walk := waiting.Walk{Broker: reader, After: after, Limit: perPage, Now: s.Clock.Now(), Each: func(e view.PendingEntry) {
 		e.Consumer, e.Error = view.Clean(e.Consumer), view.Fit(view.Clean(e.Error), longError)
 		d.Entries = append(d.Entries, pendingRow{e, link("/entry", "stream", g.Stream.Name, "id", e.ID.String())})
 	}}
-	walk.Mask = maskOf(s.Reader, printed)
+	walk.Mask = maskOf(reader, printed)
 	listed, err := walk.Group(ctx, g)
 	if err != nil {
 		return nil, err
 	}
+	d.Bare = reader.denied
 	d.Total, d.Shown, d.Missing = listed.Total, listed.Shown, listed.Missing
 	if !listed.After.IsZero() {
 		d.Next = link(d.GroupLink+"/pending", "after", listed.After.String())

@@ -77,7 +77,7 @@ func clockWords(skew time.Duration) string {
 
 // answers is 1 for each look that was answered, 0 for one that was not.
 func (l *look) answers() series {
-	s := series{make([]time.Time, len(l.history)), make([]float64, len(l.history))}
+	s := series{make([]time.Time, len(l.history)), make([]float64, len(l.history)), l.span}
 	for i, p := range l.history {
 		if s.at[i] = p.At; p.Up {
 			s.values[i] = 1

@@ -18,7 +18,7 @@ import (
 const (
 	mostScanned = 10_000
 	mostBytes   = 32 << 20
-	mostTop     = 12
+	mostTop     = 8
 )
 
 // choice is what letters are asked for: every argument of the address.
@@ -44,10 +44,8 @@ func (s *Site) choose(r *http.Request) (*choice, error) {
 	if len(sources) == 0 {
 		return nil, absent("No group of the pipeline has dead letters.")
 	}
-	at := 0
-	if c.Stream != "" {
-		at = slices.IndexFunc(sources, func(o *deadletters.Source) bool { return o.Stream.Name == c.Stream })
-	} else {
+	at := slices.IndexFunc(sources, func(o *deadletters.Source) bool { return o.Stream.Name == c.Stream })
+	if c.Stream == "" {
 		at = max(0, slices.IndexFunc(sources, func(o *deadletters.Source) bool {
 			found := s.Poller.Latest().Stream(o.Stream.Name)
 			return found != nil && found.Length > 0

@@ -19,6 +19,8 @@ type look struct {
 	history []*poll.Point
 	rates   rates
 	picture template.HTML
+	// span is the time that charts show: what the history has, rounded up.
+	span time.Duration
 	// streams and groups are by their place in a point of the history.
 	streamAt map[string]int
 	groupAt  map[*spec.Group]int
@@ -45,7 +47,7 @@ func (s *Site) look() *look {
 			l.groupAt[found.Streams[i].Groups[j].Spec] = len(l.groupAt)
 		}
 	}
-	l.rates = l.measure()
+	l.rates, l.span = l.measure(), spanOf(l.history)
 	l.picture = s.draw(l)
 	s.looks.last = l
 	return l
@@ -67,24 +69,28 @@ func (l *look) measure() rates {
 		return r
 	}
 	last := l.history[n-1]
-	var first *poll.Point
-	for i := n - 2; i >= 0 && last.At.Sub(l.history[i].At) <= lately+poll.Every; i-- {
-		if l.history[i].Up {
-			first = l.history[i]
+	begin := n - 1
+	for begin > 0 && last.At.Sub(l.history[begin-1].At) <= lately+poll.Every/2 {
+		begin--
+	}
+	// A count is not known before its stream is there, so each begins by itself.
+	speed := func(count func(*poll.Point) int64) (float64, bool) {
+		for _, p := range l.history[begin : n-1] {
+			if d := last.At.Sub(p.At).Seconds(); p.Up && count(p) >= 0 && d > 0 {
+				v, ok := grown(count(p), count(last))
+				return v / d, ok
+			}
 		}
+		return 0, false
 	}
-	if first == nil || !last.At.After(first.At) {
-		return r
-	}
-	seconds := last.At.Sub(first.At).Seconds()
 	for name, i := range l.streamAt {
-		if v, ok := grown(first.Streams[i].Added, last.Streams[i].Added); ok {
-			r.added[name] = v / seconds
+		if v, ok := speed(func(p *poll.Point) int64 { return p.Streams[i].Added }); ok {
+			r.added[name] = v
 		}
 	}
 	for g, i := range l.groupAt {
-		if v, ok := grown(first.Groups[i].Read, last.Groups[i].Read); ok {
-			r.read[g] = v / seconds
+		if v, ok := speed(func(p *poll.Point) int64 { return p.Groups[i].Read }); ok {
+			r.read[g] = v
 		}
 	}
 	return r
@@ -95,6 +101,9 @@ func (l *look) measure() rates {
 func grown(before, now int64) (float64, bool) {
 	return float64(now - before), before >= 0 && now >= before
 }
+
+// pictureWide is how wide a drawing may be without being scrolled, in pixels.
+const pictureWide = 1190
 
 // draw draws the topology with what was found.
 func (s *Site) draw(l *look) template.HTML {
@@ -122,7 +131,7 @@ func (s *Site) draw(l *look) template.HTML {
 		g.Edges = append(g.Edges, &c)
 	}
 	g.Animate(l.found)
-	return template.HTML(g.Part(s.behind)) //nolint:gosec // the drawing escapes every name
+	return template.HTML(g.Part(pictureWide, s.behind)) //nolint:gosec // the drawing escapes every name
 }
 
 // behind is the page behind a node.

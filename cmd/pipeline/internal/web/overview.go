@@ -16,6 +16,7 @@ func handlerLink(label string) string { return "/handler/" + url.PathEscape(labe
 
 // overviewData is the first page.
 type overviewData struct {
+	Span     string
 	Tiles    []tile
 	Problems []problem
 	Picture  template.HTML
@@ -63,7 +64,7 @@ type streamRow struct {
 
 func (s *Site) overview(*http.Request) (*content, error) {
 	l := s.look()
-	d := &overviewData{Tiles: l.tiles(), Problems: s.problems(l), Picture: l.picture}
+	d := &overviewData{Span: spanText(l.span), Tiles: l.tiles(), Problems: s.problems(l), Picture: l.picture}
 	for i := range l.found.Streams {
 		stream := &l.found.Streams[i]
 		for j := range stream.Groups {
@@ -84,7 +85,7 @@ func (l *look) groupRow(stream *poll.Stream, g *poll.Group) groupRow {
 	}
 	at := l.groupAt[g.Spec]
 	r.Drawing = l.over(func(p *poll.Point) float64 { return seconds(p.Groups[at].OldestUndelivered) }).
-		spark("age of the oldest undelivered entry over the last hour")
+		spark("age of the oldest undelivered entry")
 	switch {
 	case g.Missing():
 		r.State = "does not exist"
@@ -108,7 +109,7 @@ func (l *look) letterRow(stream *poll.Stream) letterRow {
 	return letterRow{
 		Name: view.Clean(stream.Spec.Name), Link: link("/dead-letters", "stream", stream.Spec.Name), Known: stream.Known,
 		Length: stream.Length, Oldest: stream.Oldest,
-		Drawing: l.over(func(p *poll.Point) float64 { return known(p.Streams[at].Length) }).spark("dead letters over the last hour"),
+		Drawing: l.over(func(p *poll.Point) float64 { return known(p.Streams[at].Length) }).spark("dead letters"),
 	}
 }
 
@@ -212,21 +213,24 @@ func (l *look) tiles() []tile {
 	})
 	all := []tile{
 		{Title: "Not delivered", Value: view.Number(t.lag), Note: "entries that groups were not given yet",
-			Drawing: sum(func(g *poll.GroupPoint) int64 { return g.Lag }).spark("entries not delivered over the last hour")},
+			Drawing: sum(func(g *poll.GroupPoint) int64 { return g.Lag }).spark("entries not delivered")},
 		{Title: "Oldest of them", Value: view.Duration(t.undelivered.Round(time.Second)), Note: "since it was added",
-			Drawing: oldest.spark("age of the oldest undelivered entry over the last hour")},
+			Drawing: oldest.spark("age of the oldest undelivered entry")},
 		{Title: "Pending", Value: view.Number(t.pending), Note: "delivered and not acknowledged",
-			Drawing: sum(func(g *poll.GroupPoint) int64 { return g.Pending }).spark("pending entries over the last hour")},
+			Drawing: sum(func(g *poll.GroupPoint) int64 { return g.Pending }).spark("pending entries")},
 		{Title: "Read a second", Value: rateText(t.read), Note: "by all groups, over the last minute",
-			Drawing: sum(func(g *poll.GroupPoint) int64 { return g.Read }).speed().spark("entries read a second over the last hour")},
+			Drawing: sum(func(g *poll.GroupPoint) int64 { return g.Read }).speed().spark("entries read a second")},
 		{Title: "Dead letters", Value: view.Number(t.letters), Note: "set aside, in all streams",
-			Drawing: letters.spark("dead letters over the last hour")},
+			Drawing: letters.spark("dead letters")},
 	}
 	if t.partly {
 		all[0].Note = "at least: the lag of a group is not known"
 	}
 	if !t.groups {
 		all[0].Value, all[1].Value, all[2].Value = "–", "–", "–"
+	}
+	if t.undelivered == 0 {
+		all[1].Value = "–"
 	}
 	if !t.readKnown {
 		all[3].Value = "–"

@@ -131,11 +131,11 @@ func (s *Site) preview(r *http.Request) (*content, error) {
 	}
 	one.leftOut, _ = leftOut.Top(mostTop)
 	if n == 0 {
-		message := "No letter is chosen that could go back."
+		message := []string{"No letter is chosen that could go back."}
 		for _, why := range one.leftOut {
-			message += " " + view.Count(why.Count, "letter is", "letters are") + " left out: " + why.Value + "."
+			message = append(message, view.Count(why.Count, "letter is", "letters are")+" left out: "+why.Value+".")
 		}
-		return nil, &fault{http.StatusNotFound, "Nothing to replay", message}
+		return nil, &fault{http.StatusNotFound, "Nothing to replay", strings.Join(message, " ")}
 	}
 	read, err := deadletters.Open(one.path)
 	if err != nil {

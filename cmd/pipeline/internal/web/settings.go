@@ -44,7 +44,7 @@ func subscriptionSettings(s *spec.Subscription) []setting {
 		{Name: "retry after", Value: fmt.Sprintf("%s, times %s each time, at most %s, give or take %s %%", view.Duration(r.Delay),
 			strconv.FormatFloat(r.Multiplier, 'g', 4, 64), view.Duration(r.MaxDelay), strconv.FormatFloat(r.Jitter*100, 'g', 3, 64))},
 		{Name: "on an invalid entry", Value: string(s.OnInvalid)},
-		{Name: "when attempts are used up", Value: string(s.OnFailure)},
+		{Name: "after a failed attempt", Value: string(s.OnFailure)},
 	}
 	if s.Workers.Key != nil {
 		all[2].Value = "a key computed from the entry"

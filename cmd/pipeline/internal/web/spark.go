@@ -12,15 +12,41 @@ import (
 	"pipeline/engine/poll"
 )
 
-// series is a value over the last hour. NaN is one that was not known.
+// series is a value over the last time, as long as span. NaN is one that was not
+// known.
 type series struct {
 	at     []time.Time
 	values []float64
+	span   time.Duration
+}
+
+// spans are those that charts have: of a young process they show more.
+var spans = []time.Duration{5 * time.Minute, 15 * time.Minute, 30 * time.Minute, poll.Kept}
+
+func spanOf(history []*poll.Point) time.Duration {
+	if len(history) == 0 {
+		return spans[0]
+	}
+	had := history[len(history)-1].At.Sub(history[0].At)
+	for _, s := range spans {
+		if had <= s {
+			return s
+		}
+	}
+	return poll.Kept
+}
+
+// spanText is a span as a part of a sentence: "the last hour".
+func spanText(span time.Duration) string {
+	if span == time.Hour {
+		return "hour"
+	}
+	return view.Number(int64(span/time.Minute)) + " minutes"
 }
 
 // over takes a value from every point of the history.
 func (l *look) over(value func(p *poll.Point) float64) series {
-	s := series{make([]time.Time, len(l.history)), make([]float64, len(l.history))}
+	s := series{make([]time.Time, len(l.history)), make([]float64, len(l.history)), l.span}
 	for i, p := range l.history {
 		s.at[i], s.values[i] = p.At, math.NaN()
 		if p.Up {
@@ -40,7 +66,7 @@ func known(n int64) float64 {
 
 // speed is a count's growth a second.
 func (s series) speed() series {
-	out := series{s.at, make([]float64, len(s.values))}
+	out := series{s.at, make([]float64, len(s.values)), s.span}
 	for i := range s.values {
 		out.values[i] = math.NaN()
 		if i == 0 {
@@ -53,7 +79,7 @@ func (s series) speed() series {
 	return out
 }
 
-// squeezed is the largest value of each of n parts of the last hour.
+// squeezed is the largest value of each of n parts of the span.
 func (s series) squeezed(n int) []float64 {
 	out := make([]float64, n)
 	for i := range out {
@@ -62,9 +88,9 @@ func (s series) squeezed(n int) []float64 {
 	if len(s.at) == 0 {
 		return out
 	}
-	begin := s.at[len(s.at)-1].Add(-poll.Kept)
+	begin := s.at[len(s.at)-1].Add(-s.span)
 	for i, v := range s.values {
-		at := min(n-1, max(0, int(float64(n)*float64(s.at[i].Sub(begin))/float64(poll.Kept))))
+		at := min(n-1, max(0, int(float64(n)*float64(s.at[i].Sub(begin))/float64(s.span))))
 		if !math.IsNaN(v) && (math.IsNaN(out[at]) || v > out[at]) {
 			out[at] = v
 		}
@@ -90,7 +116,7 @@ const (
 
 // spark draws a series small, for a cell of a table; what says it in words.
 func (s series) spark(what string) template.HTML {
-	return s.draw("spark", what, sparkWide/2, sparkWide, sparkHigh)
+	return s.draw("spark", what+" over the last "+spanText(s.span), min(sparkWide/2, s.looks()), sparkWide, sparkHigh)
 }
 
 // draw draws a series as steps from part to part; a part of which nothing is known
@@ -126,18 +152,30 @@ func (s series) draw(class, what string, parts, wide, high int) template.HTML {
 		class, wide, high, template.HTMLEscapeString(what), area.String(), line.String()))
 }
 
+// looks is how many looks a span has: more parts than that would have gaps.
+func (s series) looks() int { return int(s.span / poll.Every * 4 / 5) }
+
+func beginText(span time.Duration) string {
+	if span == time.Hour {
+		return "an hour ago"
+	}
+	return spanText(span) + " ago"
+}
+
 // chart is a series drawn large, with the words beside it.
 type chart struct {
 	Title, Now, Most string
-	Drawing          template.HTML
+	// Begin is where the drawing begins.
+	Begin   string
+	Drawing template.HTML
 }
 
 func (s series) chart(title string, text func(float64) string) chart {
-	c := chart{Title: title, Now: "not known", Most: text(s.most())}
+	c := chart{Title: title, Now: "not known", Most: text(s.most()), Begin: beginText(s.span)}
 	if n := len(s.values); n > 0 && !math.IsNaN(s.values[n-1]) {
 		c.Now = text(s.values[n-1])
 	}
-	c.Drawing = s.draw("chart", title+" over the last hour, at most "+c.Most, chartWide/3, chartWide, chartHigh)
+	c.Drawing = s.draw("chart", title+" over the last "+spanText(s.span)+", at most "+c.Most, min(chartWide/3, s.looks()), chartWide, chartHigh)
 	return c
 }
 

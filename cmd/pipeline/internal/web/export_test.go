@@ -1,0 +1,4 @@
+package web
+
+// MaxFollowing is how many pages are kept up to date at once.
+const MaxFollowing = maxFollowing
