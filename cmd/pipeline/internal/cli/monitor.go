@@ -22,8 +22,9 @@ func (a *app) monitorCommand() *cobra.Command {
 		Use:   "monitor PATH",
 		Short: "Serve the health, the metrics and a page of a pipeline without working on it",
 		Long: "monitor looks at a pipeline's streams, groups and dead letters every five seconds and serves what it finds, as run\n" +
-			"does, until SIGINT or SIGTERM. It reads no entry, has no consumer and changes nothing: it tells how far workers are\n" +
-			"behind when none of them runs. For people it serves a page at http://127.0.0.1:9631. A server that is away, at the start or later, is waited for. Logs go to stderr.",
+			"does, and for people at http://127.0.0.1:9631, until SIGINT or SIGTERM. It has no consumer and changes nothing: it\n" +
+			"tells how far workers are behind when none of them runs. A server that is away, at the start or later, is waited\n" +
+			"for. Logs go to stderr.",
 		Args: onePath,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.monitor(cmd, args[0], flags, ui) },
 	}
