@@ -66,6 +66,7 @@ var invocations = map[string][][]string{
 	"pipeline-version":          {{"version"}},
 
 	"pipeline-consumers":       {{"consumers"}},
+	"pipeline-doctor":          {{"doctor", "FILE"}},
 	"pipeline-consumers-list":  {{"consumers", "list", "FILE"}},
 	"pipeline-consumers-prune": {{"consumers", "prune", "FILE", "--all"}, {"consumers", "prune", "FILE", "--all", "--idle", "0s", "--yes"}},
 }

@@ -35,11 +35,12 @@ type Certificate struct {
 	Cert, Key string
 }
 
-// NewAuthority makes an authority of that name.
-func NewAuthority(t testing.TB, name string) *Authority {
+// NewAuthority makes an authority of that name. Changes are made before its certificate
+// is signed.
+func NewAuthority(t testing.TB, name string, changes ...func(*x509.Certificate)) *Authority {
 	t.Helper()
 	a := &Authority{t: t, folder: t.TempDir()}
-	a.CA = a.Issue(name).Cert
+	a.CA = a.Issue(name, changes...).Cert
 	return a
 }
 

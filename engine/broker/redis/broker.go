@@ -29,6 +29,8 @@ type Broker struct {
 	closed          atomic.Bool
 	// clustered: keys of one step must share a slot.
 	clustered bool
+	// certificates are those that it shows.
+	certificates *certificates
 	// master is its name at the sentinels; empty without.
 	master string
 	// mayAck holds the groups that this login was seen to be allowed to
@@ -67,7 +69,7 @@ func Open(o Options) (*Broker, error) {
 		o.Clock = clock.Real()
 	}
 	o.certificates = &certificates{warn: o.Warn}
-	b := &Broker{clock: o.Clock, timeout: o.Timeout, sockets: &sockets{clock: o.Clock}, clustered: o.Cluster}
+	b := &Broker{clock: o.Clock, timeout: o.Timeout, sockets: &sockets{clock: o.Clock}, clustered: o.Cluster, certificates: o.certificates}
 	if o.Sentinel != nil {
 		b.master = o.Sentinel.Master
 	}

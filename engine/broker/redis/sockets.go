@@ -24,6 +24,8 @@ type sockets struct {
 	// failures counts the commands that no server of a cluster answered: see
 	// whereabouts.
 	failures atomic.Uint64
+	// shown is what of the servers' certificates ends first.
+	shown atomic.Pointer[Certificate]
 }
 
 // socket is a connection that leaves the set when it is closed.
@@ -88,6 +90,9 @@ func (s *sockets) dialer(next dialer) dialer {
 		c := &socket{Conn: conn, set: s, patience: patience{clock: s.clock}}
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		if secure, ok := conn.(*guided); ok {
+			s.shown.Store(endsFirst(s.shown.Load(), secure.certificates()))
+		}
 		if s.open == nil {
 			s.open = map[*socket]struct{}{}
 		}

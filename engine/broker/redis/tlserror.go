@@ -109,6 +109,14 @@ type guided struct {
 	answered bool
 }
 
+// certificates are the chain that the server has shown.
+func (c *guided) certificates() []*x509.Certificate {
+	if secure, ok := c.Conn.(*tls.Conn); ok {
+		return secure.ConnectionState().PeerCertificates
+	}
+	return nil
+}
+
 // Read implements net.Conn.
 func (c *guided) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)

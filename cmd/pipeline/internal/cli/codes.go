@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"pipeline/cmd/pipeline/internal/doctor"
 	"pipeline/cmd/pipeline/internal/findings"
 	"pipeline/cmd/pipeline/internal/plan"
 	"pipeline/lang/diag"
@@ -300,6 +301,58 @@ var codeDocs = map[diag.Code]codeDoc{
 	plan.CodeKeepsAll: {
 		nil, "With plan --capacity: a stream has no retention, so that it only grows; the sum counts what arrives in the outage alone.",
 		"Give it a retention block.",
+	},
+	doctor.CodeClock: {
+		[]int{exitFailed}, "The clocks of this machine and of the server differ by more than two seconds. Ages, times in the queue and positions that are given as a time are wrong by that.",
+		"Have both machines keep time by NTP.",
+	},
+	doctor.CodeMemory: {
+		[]int{exitFailed}, "The server uses 85 % of its maxmemory or more. A full one refuses replies, dead letters and retries.",
+		"Raise maxmemory, or trim streams with a retention block.",
+	},
+	doctor.CodeClients: {
+		[]int{exitFailed}, "85 % of the server's maxclients are connected, or more: a worker that starts may be refused.",
+		"Find out with CLIENT LIST who holds them, or raise maxclients.",
+	},
+	doctor.CodeSaving: {
+		[]int{exitFailed}, "The server's last snapshot, or last write of its append-only file, failed.",
+		"Read the server's log, and see whether its disk is full.",
+	},
+	doctor.CodeFewReplicas: {
+		[]int{exitServer}, "The server demands more replicas for a write than are well, and refuses every write.",
+		"Bring the replicas back, or lower min-replicas-to-write.",
+	},
+	doctor.CodeLagging: {
+		[]int{exitFailed}, "Replicas of the server are not online, or ten seconds behind or more: a failover to one loses writes.",
+		"See why: the network between, or their disks.",
+	},
+	doctor.CodeUnheeded: {
+		nil, "The server has replicas and confirms writes before any of them has them: a failover loses what was confirmed.",
+		"Set min-replicas-to-write, if the server may then refuse writes without a replica.",
+	},
+	doctor.CodeReplica: {
+		[]int{exitServer}, "The server of the broker block is a replica and refuses every write.",
+		"Name its master, or the sentinels that know it.",
+	},
+	doctor.CodeFloor: {
+		[]int{exitFailed}, "A group exists, and from where it would be read again if it were lost is not written down.",
+		"Start a worker: it writes that down within seconds.",
+	},
+	doctor.CodeAbandoned: {
+		nil, "Consumers of a group hold nothing, and nobody is behind them any more.",
+		"`pipeline consumers prune` removes them.",
+	},
+	doctor.CodeGrowing: {
+		[]int{exitFailed}, "A dead letter was written within the last ten minutes.",
+		"`pipeline dlq stats` says by which error entries fail.",
+	},
+	doctor.CodeCertificate: {
+		[]int{exitFailed}, "A certificate by which the server is reached, or the client's, ends within two weeks.",
+		"Write another one in time; a new connection takes it up.",
+	},
+	doctor.CodeUnknown: {
+		nil, "The login may not run INFO, so that eviction, persistence, memory, connections and replicas were not looked at.",
+		"Examine the server with a login that may.",
 	},
 	plan.CodeUnexpected: {
 		[]int{exitServer}, "The server, or what answers in its place, gave an answer that no server should.",

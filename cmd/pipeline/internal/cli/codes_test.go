@@ -21,7 +21,9 @@ import (
 // exit code that it is used with, and nothing else does.
 func TestCodesAreDocumented(t *testing.T) {
 	used := map[string][]string{}
-	for _, dir := range []string{".", filepath.Join("..", "plan"), filepath.Join("..", "findings"), filepath.Join("..", "..", "..", "..", "engine")} {
+	for _, dir := range []string{".", filepath.Join("..", "plan"), filepath.Join("..", "findings"), filepath.Join("..", "doctor"),
+		filepath.Join("..", "..", "..", "..", "engine"),
+	} {
 		for code, exits := range usedCodes(t, dir) {
 			used[code] = append(used[code], exits...)
 		}

@@ -48,6 +48,9 @@ type Plan struct {
 type Problem struct {
 	diag.Diagnostic
 	Apply bool
+	// Rules are those that the login's user lacks, words of ACL SETUSER, where that is
+	// the problem.
+	Rules []string
 }
 
 // State is what a key was found to be.

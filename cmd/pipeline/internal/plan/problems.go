@@ -57,8 +57,8 @@ func atPos(pos spec.Pos, s diag.Severity, code diag.Code, summary, detail string
 	return d
 }
 
-func (k *collector) add(d diag.Diagnostic, apply bool) {
-	k.plan.Problems = append(k.plan.Problems, Problem{d, apply})
+func (k *collector) add(d diag.Diagnostic, apply bool, rules ...string) {
+	k.plan.Problems = append(k.plan.Problems, Problem{d, apply, rules})
 }
 
 // unreachable tells why nothing more could be found out.

@@ -94,7 +94,7 @@ func (k *collector) rights(ctx context.Context) error {
 			Severity: diag.Error, Code: CodeRightsUnknown,
 			Summary: "the login may not run multi, so that what else it may do cannot be found out",
 			Detail:  "run needs multi too. The user needs the rule +multi.",
-		}, false)
+		}, false, "+multi")
 		return nil
 	}
 	if err != nil {
@@ -186,10 +186,14 @@ func (k *collector) missingCommands(d *demand, apply bool) {
 	if len(commands) == 0 {
 		return
 	}
+	rules := make([]string, len(commands))
+	for i, command := range commands {
+		rules[i] = "+" + command
+	}
 	k.add(diag.Diagnostic{
 		Severity: diag.Error, Code: CodeRights, Summary: "the login may not run " + strings.Join(commands, ", "),
-		Detail: "The user needs the rules +" + strings.Join(commands, " +") + ".",
-	}, apply)
+		Detail: "The user needs the rules " + strings.Join(rules, " ") + ".",
+	}, apply, rules...)
 }
 
 // applies reports whether apply needs a command on any key.
@@ -227,7 +231,7 @@ func (k *collector) missingKeys(d *demand) {
 	for _, m := range all {
 		k.add(atPos(m.pos, diag.Error, CodeRights,
 			"the login may not use the key "+strings.Join(m.keys, ", ")+" with "+strings.Join(m.commands, ", "),
-			"The user needs the rule ~"+m.pattern+"."), m.apply)
+			"The user needs the rule ~"+m.pattern+"."), m.apply, "~"+m.pattern)
 	}
 }
 
@@ -242,7 +246,7 @@ func (k *collector) missingCreation() {
 		if slices.ContainsFunc(k.plan.Rights.Denied, func(x redis.Denied) bool { return groups(x.Need) && x.Key == stream }) {
 			g.Action = Refuse
 			k.add(atPos(g.Spec.Pos, diag.Error, CodeCreateRight, "group "+g.Name+" on "+stream+" is absent, and the login may not create it",
-				"`pipeline apply` creates it, with a login that may; or the user needs the rule +xgroup|create."), true)
+				"`pipeline apply` creates it, with a login that may; or the user needs the rule +xgroup|create."), true, "+xgroup|create")
 		}
 	}
 }

@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"pipeline/cmd/pipeline/internal/build"
+	"pipeline/cmd/pipeline/internal/doctor"
+	"pipeline/lang/diag"
+)
+
+func (a *app) doctorCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "doctor PATH",
+		Short: "Say what is wrong with the server, the login, the streams and the groups, and what to do about it",
+		Long: "doctor looks at everything that plan and stats look at and at what only concerns operation: version, rights,\n" +
+			"eviction, persistence, memory, connections, replicas, clocks, certificates, the slots of a cluster, keys of another\n" +
+			"type, groups, positions, consumers, bodies that were trimmed, and dead letters. For each finding it says what was\n" +
+			"found, why it matters, what to do, and what to type. It changes nothing; denied commands appear in the server's\n" +
+			"ACL LOG.\n\n" +
+			"It exits with 0 where nothing is worse than a notice, with 4 where run could not run, and else with 1. Give it the\n" +
+			"login of the workers: their rights are looked at.",
+		Example: "  pipeline doctor examples/payments.hcl\n" +
+			"  pipeline doctor examples/payments.hcl --json | jq -r 'select(.event == \"finding\") | .code'",
+		Args: onePath,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.doctor(cmd, args[0]) },
+	}
+}
+
+func (a *app) doctor(cmd *cobra.Command, path string) error {
+	p, err := a.load(cmd, path)
+	if err != nil {
+		return err
+	}
+	if err := needsServer(cmd, p); err != nil {
+		return err
+	}
+	server, err := build.OpenRedis(p.Broker, a.clock, a.warned)
+	if err != nil {
+		return invalidBroker(err)
+	}
+	defer func() { _ = server.Close() }() // nothing was written
+	ctx, stop := a.until(cmd)
+	defer stop()
+	found := doctor.Run(ctx, p, server, a.clock, doctor.Options{Path: shellWord(path)})
+	if ctx.Err() != nil {
+		return fail(exitLeft, "interrupted", "doctor: stopped by a signal before everything was looked at")
+	}
+	exit := doctorExit(found)
+	a.view.Findings(found, exit)
+	return said(exit)
+}
+
+// doctorExit is the exit code for what was found.
+func doctorExit(found []doctor.Finding) int {
+	switch worst, ill := doctor.Worst(found); {
+	case doctor.Stops(found):
+		return exitServer
+	case ill && worst != diag.Notice:
+		return exitFailed
+	}
+	return exitDone
+}
