@@ -458,9 +458,16 @@ type SlotLease struct {
 	// Least is the smallest MinIdle that anyone alive in the group announced, the
 	// one who asks included; 0 when nobody claims.
 	Least time.Duration
-	// Slowest is the largest Follows that anyone alive announced; Never when
-	// somebody renews nothing.
+	// Slowest is the largest Follows that anyone announced who is alive or silent;
+	// Never when somebody renews nothing.
 	Slowest time.Duration
+	// Quiet is for how long another one of the group has not renewed its slot, the one
+	// for whom that is longest: at least 1 ms, 0 where there is none. Silent is who has not for longer
+	// than the larger of its TTL and Follows, without having released it: it may be dead,
+	// or cut off from the server and back within a third of Follows and 2 s. It is, from
+	// when another's renewal first found that, for so long; for the finder's TTL where it
+	// renews nothing.
+	Quiet time.Duration
 	// Time is the server's clock when it answered, in whole milliseconds: the one by
 	// which entries have their ids.
 	Time time.Time

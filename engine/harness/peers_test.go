@@ -98,6 +98,10 @@ func TestWhatAStoppedWorkerLeftIsClaimedByANewcomerWithASmallerMinIdle(t *testin
 	if n := len(b.Calls("s")); n != 1 {
 		t.Fatalf("%d calls: it was claimed before the one that held it must be taken for dead", n)
 	}
+	b.advance(11 * time.Second)
+	if n := len(b.Calls("s")); n != 1 {
+		t.Fatalf("%d calls: it was claimed before the one that held it must be back if it was only cut off", n)
+	}
 	b.advance(8 * time.Second)
 	if p := b.Pending("g"); len(p) != 0 {
 		t.Errorf("still pending: %v", p)

@@ -191,6 +191,26 @@ func TestAfterAnInterruptionNobodyRobsTheOthers(t *testing.T) {
 	})
 }
 
+// A process that starts where an outage ends has seen none, and waits all the same.
+func TestAProcessThatStartsWhereAnOutageEndsRobsNobody(t *testing.T) {
+	onWays(t, claimWays, func(t *testing.T, s *redistest.Server, way way) {
+		w := stop(t, s, parts{subscription: way.claimsAndReplies("workers {\n      count = 2\n    }")}, lasting(2*time.Minute))
+		for _, machine := range []string{"a", "b"} {
+			w.work(machine)
+		}
+		for range 4 {
+			w.add("n", "1")
+		}
+		w.advance(time.Second)
+		away := minIdle + 5*time.Second
+		w.arm(harness.Fault{Kind: harness.ServerDown, For: away})
+		w.advance(away + 10*time.Millisecond)
+		w.work("c")
+		w.advance(15 * time.Minute)
+		w.ranOnce(4)
+	})
+}
+
 // ranOnce asserts that so many entries ran, each once, with one reply each and
 // nothing left.
 func (w *stopped) ranOnce(n int) {

@@ -229,7 +229,7 @@ func (m *comparison) slot(rt *rapid.T) {
 			held, err = s.Broker.RenewSlot(s.Context(), r, n)
 			s.Advance(3 * time.Millisecond)
 		}
-		held.Time = time.Time{}
+		held.Time, held.Quiet = time.Time{}, held.Quiet.Truncate(10*time.Minute)
 		return fmt.Sprint(got, held, kindOf(s, err))
 	})
 }

@@ -45,6 +45,17 @@ func (k *kit) peers(r broker.SlotRequest, least, slowest time.Duration) {
 	equal(k, r.Token+": slowest", lease.Slowest, slowest)
 }
 
+// quiet asserts for how long another one has not been heard of when one announces
+// itself; 0 is that there is no other.
+func (k *kit) quiet(r broker.SlotRequest, want time.Duration) {
+	k.Helper()
+	lease, err := k.Broker.RenewSlot(k.Context(), r, 0)
+	k.ok(err)
+	if d := lease.Quiet - want; d < -20*time.Millisecond || d > slack || want == 0 && d > 0 {
+		k.Fatalf("%s: another was not heard of for %v, want %v", r.Token, lease.Quiet, want)
+	}
+}
+
 var slotCases = []testCase{
 	{"the lowest free one", nil, func(k *kit) {
 		for i, token := range []string{"t0", "t1", "t2"} {
@@ -166,7 +177,7 @@ var slotCases = []testCase{
 		b.Base = a.Base
 		lease, err := k.Broker.RenewSlot(k.Context(), b, 0)
 		k.ok(err)
-		lease.Time = time.Time{}
+		lease.Time, lease.Quiet = time.Time{}, 0
 		equal(k, "lease", lease, broker.SlotLease{Least: time.Second, Slowest: 30 * time.Second})
 		other := k.claimer("c", time.Minute, time.Minute)
 		other.Group = "risk"
@@ -183,16 +194,46 @@ var slotCases = []testCase{
 			k.Advance(20 * time.Millisecond)
 		}
 	}},
-	{"counts nobody who was silent for the time to live and what it follows", nil, func(k *kit) {
+	{"counts nobody who was silent for the time to live and what it follows, and waits until it must be back", nil, func(k *kit) {
 		a, b := k.claimer("a", time.Hour, 4*time.Second), k.claimer("b", 300*time.Millisecond, 0)
 		a.TTL, b.TTL = 300*time.Millisecond, 300*time.Millisecond
 		k.peers(a, time.Hour, 4*time.Second)
 		k.peers(b, 300*time.Millisecond, broker.Never)
 		k.Advance(400 * time.Millisecond)
 		last := k.claimer("c", 2*time.Hour, 100*time.Millisecond)
+		last.TTL = 300 * time.Millisecond
+		k.peers(last, time.Hour, broker.Never)
+		k.Advance(400 * time.Millisecond)
 		k.peers(last, time.Hour, 4*time.Second)
 		k.Advance(4 * time.Second)
+		k.peers(last, 2*time.Hour, 4*time.Second)
+		k.Advance(3500 * time.Millisecond)
 		k.peers(last, 2*time.Hour, 100*time.Millisecond)
+	}},
+	{"tells for how long another one has not been heard of", nil, func(k *kit) {
+		a, b := k.claimer("a", time.Second, time.Second), k.claimer("b", time.Second, time.Second)
+		a.TTL, b.TTL = time.Second, time.Second
+		k.quiet(a, 0)
+		k.Advance(200 * time.Millisecond)
+		k.quiet(a, 0)
+		k.Advance(200 * time.Millisecond)
+		k.quiet(b, 200*time.Millisecond)
+		k.Advance(200 * time.Millisecond)
+		k.quiet(a, 200*time.Millisecond)
+		k.ok(k.Broker.ReleaseSlot(k.Context(), b, 0))
+		k.quiet(a, 0)
+		k.Advance(1500 * time.Millisecond)
+		k.quiet(b, 1500*time.Millisecond) // nor would it have been where the server was away from all
+		k.Advance(1200 * time.Millisecond)
+		k.quiet(b, 2700*time.Millisecond)
+		k.ok(k.Broker.ReleaseSlot(k.Context(), b, 0))
+		k.quiet(a, 0) // it is back, and b has released its slot
+		k.Advance(1500 * time.Millisecond)
+		k.quiet(b, 1500*time.Millisecond)
+		k.Advance(1200 * time.Millisecond)
+		k.quiet(b, 2700*time.Millisecond)
+		k.Advance(1500 * time.Millisecond)
+		k.quiet(b, 0)
 	}},
 	{"needs a token and a time to live", nil, func(k *kit) {
 		r := k.slotRequest("")

@@ -67,7 +67,9 @@ func pick(leases []lease, token string, now int64) int {
 // announcement is what one who is alive in a group told the others.
 type announcement struct {
 	minIdle, follows time.Duration
-	until            int64
+	// heard is when it was last heard of, until for how long it counts as alive, silent,
+	// once it is known to be that, for how long it is remembered.
+	heard, until, silent int64
 }
 
 // RenewSlot implements broker.Broker.
@@ -81,13 +83,15 @@ func (b *Broker) RenewSlot(ctx context.Context, r broker.SlotRequest, slot int) 
 		case l != nil:
 			l.until = now + ttl
 		case b.full:
-			found.Least, found.Slowest = x.peers(now)
+			found.Least, found.Slowest, found.Quiet = x.peers(r.Token, now)
 			return // a full server writes it only behind a lease that it extends
 		case free:
 			x.take(r.Base, slot, lease{token: r.Token, minIdle: r.MinIdle, until: now + ttl})
 		}
-		x.alive[r.Token] = announcement{r.MinIdle, r.Follows, now + max(ttl, milliseconds(r.Follows))}
-		found.Least, found.Slowest = x.peers(now)
+		lives := max(ttl, milliseconds(r.Follows))
+		x.alive[r.Token] = announcement{minIdle: r.MinIdle, follows: r.Follows, heard: now, until: now + lives}
+		x.silence(now, lives)
+		found.Least, found.Slowest, found.Quiet = x.peers(r.Token, now)
 	})
 	if err != nil {
 		return broker.SlotLease{}, err
@@ -109,12 +113,28 @@ func (x *beside) take(base string, slot int, l lease) {
 	x.leases[base][slot] = l
 }
 
-// peers is what those who are alive announced together. It forgets the others.
-func (x *beside) peers(now int64) (least, slowest time.Duration) {
+// silence finds who has not renewed for longer than it counts as alive, as one who
+// itself does for so long, and forgets who must be back by now if it lives.
+func (x *beside) silence(now, lives int64) {
 	for token, a := range x.alive {
-		if now > a.until {
+		switch {
+		case a.silent == 0 && now > a.until:
+			if a.minIdle, a.silent = 0, now+lives; a.follows > 0 {
+				a.silent = now + milliseconds(a.follows)/3 + 2000
+			}
+			x.alive[token] = a
+		case a.silent > 0 && now > a.silent:
 			delete(x.alive, token)
-			continue
+		}
+	}
+}
+
+// peers is what those who are alive or silent announced together, and for how long one
+// of them has not been heard of, other than the one who asks.
+func (x *beside) peers(asks string, now int64) (least, slowest, quiet time.Duration) {
+	for token, a := range x.alive {
+		if token != asks {
+			quiet = max(quiet, time.Duration(max(1, now-a.heard))*time.Millisecond)
 		}
 		if a.minIdle > 0 && (least == 0 || a.minIdle < least) {
 			least = a.minIdle
@@ -124,7 +144,7 @@ func (x *beside) peers(now int64) (least, slowest time.Duration) {
 		}
 		slowest = max(slowest, a.follows)
 	}
-	return least, slowest
+	return least, slowest, quiet
 }
 
 // living is how many are alive, and until when the last of them is.

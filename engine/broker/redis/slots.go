@@ -96,10 +96,10 @@ func (b *Broker) extend(ctx context.Context, r *broker.SlotRequest, slot int, tt
 	return slotLease(v)
 }
 
-// slotLease reads [held, least, slowest, time].
+// slotLease reads [held, least, slowest, time, quiet].
 func slotLease(v any) (broker.SlotLease, error) {
 	list, _ := v.([]any)
-	var n [4]int64
+	var n [5]int64
 	for i := range n {
 		if len(list) != len(n) {
 			return broker.SlotLease{}, fmt.Errorf("%w of the renewal of a slot", errProtocol)
@@ -108,7 +108,7 @@ func slotLease(v any) (broker.SlotLease, error) {
 	}
 	l := broker.SlotLease{
 		Held: n[0] == 1, Least: time.Duration(n[1]) * time.Millisecond, Slowest: time.Duration(n[2]) * time.Millisecond,
-		Time: instant(n[3]),
+		Time: instant(n[3]), Quiet: time.Duration(n[4]) * time.Millisecond,
 	}
 	if n[2] < 0 {
 		l.Slowest = broker.Never

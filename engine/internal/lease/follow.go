@@ -20,6 +20,13 @@ const rounds = 4
 // all announce at most its own min_idle may claim: what any of them holds was
 // renewed within a third of that, and will be. Whoever renews nothing, because
 // its pipeline claims nothing, is waited for in the same way.
+//
+// Who is new in the group cannot know whether the server was away just now. Where
+// one of the others has not been heard of for nearly a third of min_idle, it claims
+// nothing for the time of Caution. What is held by those who have was renewed within
+// a third of min_idle before that, see inTime, and will be when they are back from an
+// interruption since, a sixth and a second after this one is at the latest, see
+// renewBy: together less than min_idle.
 func (k *Keeper) follow(ctx context.Context) error {
 	for range rounds {
 		asked := k.Clock.Now()
@@ -29,7 +36,7 @@ func (k *Keeper) follow(ctx context.Context) error {
 		}
 		k.name.part.OK()
 		k.Time.Hear(found.Time)
-		k.grant(asked, found.Slowest)
+		k.grant(asked, found)
 		if !found.Held && k.opened {
 			k.slotTaken()
 		}
@@ -65,6 +72,17 @@ func (k *Keeper) adopt(ctx context.Context, least time.Duration) bool {
 	return true
 }
 
+// inTime reports whether what is held was renewed in time, or is renewed now. Who is
+// heard of by its slot must have: see follow.
+func (k *Keeper) inTime(ctx context.Context, now time.Time) bool {
+	if k.follows == 0 || k.sinceRenewed() <= 2*k.follows/3 {
+		return true
+	}
+	renewed := k.Renew(ctx)
+	k.entries.done(now, renewed, k.follows/3)
+	return renewed
+}
+
 // renewBy has entries renewed by a min_idle. Whoever is back first after an outage
 // claims nothing for the time of Caution: a server that is away is asked for twice as
 // often, so that what is held here is renewed by then even where an attempt hangs.
@@ -86,11 +104,14 @@ func (k *Keeper) announce(ctx context.Context) (broker.SlotLease, error) {
 
 // grant gives the right to claim for as long as what was announced lives, or
 // takes it.
-func (k *Keeper) grant(asked time.Time, slowest time.Duration) {
+func (k *Keeper) grant(asked time.Time, found broker.SlotLease) {
 	if k.Permit == nil || k.MinIdle == 0 {
 		return
 	}
-	if slowest > k.MinIdle {
+	if !k.opened && found.Quiet > max(0, k.MinIdle/3-time.Second) {
+		k.Permit.Pause(Caution(k.MinIdle))
+	}
+	if found.Slowest > k.MinIdle {
 		k.Permit.Revoke()
 		return
 	}

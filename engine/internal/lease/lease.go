@@ -110,8 +110,12 @@ func (k *Keeper) Run(ctx context.Context) {
 		if k.follows > 0 && k.entries.ready(now) {
 			k.entries.done(now, k.Renew(ctx), k.follows/3)
 		}
-		if k.name.ready(now) {
+		switch {
+		case !k.name.ready(now):
+		case k.inTime(ctx, now):
 			k.name.done(now, k.renewSlot(ctx), k.slotEvery())
+		default:
+			k.name.due = k.entries.due
 		}
 	}
 }

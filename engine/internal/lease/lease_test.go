@@ -30,6 +30,8 @@ type server struct {
 	err     error
 	slot    bool
 	hangs   bool
+	deaf    bool // for entries only
+	quiet   time.Duration
 	mu      sync.Mutex
 	renews  []time.Duration
 	slots   int
@@ -40,6 +42,9 @@ func (f *server) Renew(_ context.Context, _ broker.Owner, ids []broker.ID) ([]br
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.renews = append(f.renews, f.clock.Now().Sub(time.Unix(0, 0)))
+	if f.deaf {
+		return nil, &broker.Error{Op: "renew", Kind: broker.ErrUnavailable}
+	}
 	return slices.Repeat([]broker.Holding{f.holding}, len(ids)), f.err
 }
 
@@ -51,7 +56,7 @@ func (f *server) RenewSlot(ctx context.Context, r broker.SlotRequest, _ int) (br
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.slots++
-	return broker.SlotLease{Held: f.slot, Least: r.MinIdle, Slowest: r.Follows}, f.err
+	return broker.SlotLease{Held: f.slot, Least: r.MinIdle, Slowest: r.Follows, Quiet: f.quiet}, f.err
 }
 
 // bench is a keeper of one held entry.
@@ -208,6 +213,75 @@ func TestASlotRenewalWithoutAnAnswerDoesNotCostTheEntries(t *testing.T) {
 			b.clock.Advance(100 * time.Millisecond)
 		}
 		runtime.Gosched()
+	}
+}
+
+// Who is heard of by its slot has renewed what it holds: by that a newcomer tells
+// that it may claim.
+func TestTheSlotIsNotRenewedWhileEntriesAreLate(t *testing.T) {
+	b := newBench(30 * time.Second)
+	b.server.deaf = true
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { b.keeper.Run(ctx) })
+	slots := func(seconds int) int {
+		b.server.mu.Lock()
+		before := b.server.slots
+		b.server.mu.Unlock()
+		for range seconds {
+			for _, armed := b.clock.Next(); !armed; _, armed = b.clock.Next() {
+				runtime.Gosched()
+			}
+			b.clock.Advance(time.Second)
+		}
+		for _, armed := b.clock.Next(); !armed; _, armed = b.clock.Next() {
+			runtime.Gosched()
+		}
+		b.server.mu.Lock()
+		defer b.server.mu.Unlock()
+		return b.server.slots - before
+	}
+	if n := slots(18); n < 4 {
+		t.Errorf("renewed %d times in 18 s in which the entries were not late yet", n)
+	}
+	slots(3)
+	if n := slots(60); n > 0 {
+		t.Errorf("renewed %d times while what is held was not renewed for two thirds of min_idle", n)
+	}
+	b.server.mu.Lock()
+	b.server.deaf = false
+	b.server.mu.Unlock()
+	if n := slots(30); n < 4 {
+		t.Errorf("renewed %d times in 30 s after the entries were", n)
+	}
+	cancel()
+	running.Wait()
+}
+
+// A newcomer claims at once where everybody was heard of just now.
+func TestANewcomerWaitsWhereAnotherHasBeenQuiet(t *testing.T) {
+	if b := newBench(time.Second); !b.keeper.Permit.Allows() {
+		t.Error("who is alone may not claim")
+	}
+	for quiet, want := range map[time.Duration]bool{0: true, 8 * time.Second: true, 9*time.Second + 1: false, time.Hour: false} {
+		b := newBench(30 * time.Second)
+		b.server.quiet = quiet
+		permit := lease.NewPermit(b.clock)
+		k := &lease.Keeper{
+			Broker: b.server, Clock: b.clock, Held: batch.NewHeld(), Waits: &clock.Mutex{}, MinIdle: 30 * time.Second,
+			Server: b.keeper.Server, Slot: b.keeper.Slot, Permit: permit,
+		}
+		if err := k.Open(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if permit.Allows() != want {
+			t.Errorf("another was quiet for %v: allowed to claim %v", quiet, !want)
+		}
+		b.clock.Advance(lease.Caution(30 * time.Second))
+		k.Permit.Grant(b.clock.Now().Add(time.Second))
+		if !permit.Allows() {
+			t.Errorf("another was quiet for %v: it may not claim though everybody must be back", quiet)
+		}
 	}
 }
 

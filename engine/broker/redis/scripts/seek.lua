@@ -43,7 +43,7 @@ if ARGV[3] ~= '' and (before(at, to) and before(at, ARGV[3]) or before(to, at) a
 local behind = to == max and {} or redis.call('XPENDING', stream, group, '(' .. to, '+', most + 1)
 if #behind > 0 then
   local time = redis.call('TIME')
-  local alive = redis.call('ZRANGEBYSCORE', KEYS[4], string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)), '+inf', 'WITHSCORES')
+  local alive = redis.call('ZRANGEBYSCORE', KEYS[4], string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)), '(1000000000000000', 'WITHSCORES')
   if #alive > 0 then return { 2, at, #alive / 2, tonumber(alive[#alive]) } end
 end
 if #behind > most then return { 4, at } end
