@@ -281,3 +281,29 @@ func (a answer) Survey(_ context.Context, asks []broker.Ask) (broker.Survey, err
 	}
 	return s, nil
 }
+
+// lagging is a server that counts a lag of three; undelivered is the oldest entry that
+// it finds behind the group.
+type lagging struct{ undelivered broker.ID }
+
+func (l lagging) Survey(_ context.Context, asks []broker.Ask) (broker.Survey, error) {
+	s := broker.Survey{Time: time.UnixMilli(1_700_000_000_000), Streams: make([]broker.StreamSurvey, len(asks))}
+	for i := range s.Streams {
+		s.Streams[i].Groups = make([]broker.GroupSurvey, len(asks[i].Groups))
+		for j := range s.Streams[i].Groups {
+			g := &s.Streams[i].Groups[j]
+			g.Lag, g.LagKnown, g.OldestUndelivered = 3, true, l.undelivered
+		}
+	}
+	return s, nil
+}
+
+func TestALagOfNothingIsNone(t *testing.T) {
+	w := newWorld(t)
+	for undelivered, want := range map[broker.ID]int64{{}: 0, {Ms: 1_699_999_999_000}: 3} {
+		p := poll.New(w.pipeline, lagging{undelivered}, w.clock, func() float64 { return 0 })
+		if g := p.Once(t.Context()).Group(w.pipeline.Groups[0]); g.Lag != want || !g.LagKnown {
+			t.Errorf("behind which there is %v: %+v", undelivered, g)
+		}
+	}
+}

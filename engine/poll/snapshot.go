@@ -65,7 +65,9 @@ type Group struct {
 	Known bool
 	Err   error
 	// Lag is how many entries the group was not given yet. LagKnown is false after
-	// an undelivered entry was deleted, and on servers before 7.0.
+	// an undelivered entry was deleted, and on servers before 7.0. Where the server
+	// counts some and there is none, as 7.0 does for good once it has loaded its
+	// append-only file, it is 0.
 	Lag      int64
 	LagKnown bool
 	// Read is how many entries it was given or passed over since the stream began;
@@ -188,6 +190,9 @@ func (g *Group) fill(found *broker.GroupSurvey, now time.Time) {
 	g.Known, g.Read = true, found.Read
 	g.Lag, g.LagKnown, g.Pending = found.Lag, found.LagKnown, found.Pending
 	g.LastDelivered, g.TrimGap, g.Consumers = found.LastDelivered, found.TrimGap, found.Consumers
+	if found.OldestUndelivered.IsZero() && g.Lag > 0 {
+		g.Lag = 0
+	}
 	g.OldestPending, g.OldestUndelivered = age(found.OldestPending, now), age(found.OldestUndelivered, now)
 }
 

@@ -111,9 +111,14 @@ func Start(t testing.TB, job, rules string, targets ...string) *Server {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait()
+		close(ended)
+	}()
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
+		<-ended
 		_ = output.Close()
 		if text, err := os.ReadFile(filepath.Join(dir, "output")); t.Failed() && err == nil {
 			t.Logf("log of Prometheus:\n%s", text)
@@ -122,6 +127,11 @@ func Start(t testing.TB, job, rules string, targets ...string) *Server {
 	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		if code, _, err := s.get("/-/ready"); err == nil && code == http.StatusOK {
 			return s
+		}
+		select {
+		case <-ended:
+			t.Fatal("Prometheus ended at once")
+		default:
 		}
 		if time.Now().After(end) {
 			t.Fatal("Prometheus does not become ready")

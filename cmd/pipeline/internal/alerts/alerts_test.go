@@ -105,6 +105,9 @@ func TestThresholds(t *testing.T) {
 			s.Retry = spec.Retry{MaxAttempts: math.MaxInt, Delay: time.Hour, Multiplier: 9, MaxDelay: math.MaxInt64}
 		}, "31536060"},
 		{"attempts", "PipelineHandlerFailing", func() { s.Retry.MaxAttempts = 7 }, "7"},
+		{"each failure is final", "PipelineHandlerFailing", func() { s.OnFailure = spec.PolicyDead }, "1"},
+		{"and takes one attempt", "PipelinePendingStuck", func() { s.Retry = spec.DefaultRetry() }, "90"},
+		{"attempts, as it says by itself", "PipelineHandlerFailing", func() { s.OnFailure, s.Retry.MaxAttempts = spec.PolicyRetry, 7 }, "7"},
 		{"the fewest attempts", "PipelineHandlerFailing", func() {
 			g := p.Groups[1]
 			g.Subscriptions = []*spec.Subscription{{Label: "again", Group: g, Handler: s.Handler, Retry: spec.Retry{MaxAttempts: 3}}}

@@ -31,7 +31,7 @@ func attempts(s *spec.Subscription) time.Duration {
 	}
 	const most = float64(365 * 24 * time.Hour)
 	total, delay := 0.0, float64(s.Retry.Delay)
-	for i := range max(1, s.Retry.MaxAttempts) {
+	for i := range allowed(s) {
 		if i > 0 {
 			total += min(delay, float64(s.Retry.MaxDelay)) * (1 + s.Retry.Jitter)
 			delay *= max(1, s.Retry.Multiplier)
@@ -47,12 +47,21 @@ func attempts(s *spec.Subscription) time.Duration {
 	return time.Duration(total)
 }
 
+// allowed is how many attempts an entry has.
+func allowed(s *spec.Subscription) int {
+	switch s.OnFailure {
+	case spec.PolicyDead, spec.PolicyDrop, spec.PolicyStop:
+		return 1
+	}
+	return max(1, s.Retry.MaxAttempts)
+}
+
 // exhausted is how many failures an entry comes to that fails each time: the fewest
 // of the subscriptions.
 func exhausted(subs []*spec.Subscription) int {
 	fewest := math.MaxInt
 	for _, s := range subs {
-		fewest = min(fewest, max(1, s.Retry.MaxAttempts))
+		fewest = min(fewest, allowed(s))
 	}
 	return fewest
 }
