@@ -65,8 +65,12 @@ var invocations = map[string][][]string{
 	"pipeline-validate":         {{"validate", "FILE"}},
 	"pipeline-version":          {{"version"}},
 
-	"pipeline-consumers":       {{"consumers"}},
-	"pipeline-doctor":          {{"doctor", "FILE"}},
+	"pipeline-consumers": {{"consumers"}},
+	"pipeline-doctor":    {{"doctor", "FILE"}},
+	"pipeline-replay": {
+		{"replay", "FILE", "s", "--from", "0", "--group", "again"},
+		{"replay", "FILE", "s", "--from", "0", "--to", "1", "--group", "again", "--yes"},
+	},
 	"pipeline-consumers-list":  {{"consumers", "list", "FILE"}},
 	"pipeline-consumers-prune": {{"consumers", "prune", "FILE", "--all"}, {"consumers", "prune", "FILE", "--all", "--idle", "0s", "--yes"}},
 }

@@ -56,6 +56,11 @@
 //	    expires two windows after it was last written to. HDEL of a key in both
 //	    has it forgotten.
 //
+//	{payments}:pipeline:NEW:replay
+//	    A string, beside the group of a replay (see Replay): its range and how it
+//	    is run, and " done" once it has ended. It stays, so that it is not run
+//	    again; DEL frees the name.
+//
 // Beside a stream that entries of another slot of a cluster were moved to stands
 // one key more for each of them for a day, and for 30 days where the move was
 // broken off:

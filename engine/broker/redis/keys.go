@@ -7,7 +7,7 @@ import (
 )
 
 // groupKeys are the names of our keys beside one group of one stream.
-type groupKeys struct{ records, floor, slot, alive, marks string }
+type groupKeys struct{ records, floor, slot, alive, marks, replay string }
 
 // slotKey is the lease of slot n of a base name.
 func (k *groupKeys) slotKey(base string, n int) string {
@@ -41,5 +41,6 @@ func newGroupKeys(stream, group string) *groupKeys {
 	prefix := tagged(stream) + ":pipeline:" + separators.Replace(group) + ":"
 	return &groupKeys{
 		records: prefix + "records", floor: prefix + "floor", slot: prefix + "slot:", alive: prefix + "alive", marks: prefix + "marks:",
+		replay: prefix + "replay",
 	}
 }

@@ -238,6 +238,10 @@ var codeDocs = map[diag.Code]codeDoc{
 		[]int{exitFailed}, "A group is no longer where it was when it was looked at, and moving it would deliver again, or pass over, more than was shown.",
 		"Stop the group's workers, give the command without --at and --yes, and look at what it shows.",
 	},
+	codeReplayName: {
+		[]int{exitFailed}, "The name of a replay's group is that of another replay, or of a group that is none. Nothing was changed.",
+		"Give --group a name that is free; to go on with a replay, give the very command that began it.",
+	},
 	codeConsumersKept: {
 		[]int{exitFailed}, "Some consumers of a selection were not removed: since they were chosen they were given entries, a process took their name, or they have read.",
 		"Nothing: they are in use. The lines above say why each stays.",
