@@ -48,9 +48,7 @@ end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local follows = ARGV[4] == '0' and never or ARGV[4]
-local announced = {
-  'ZADD', alive, text(first + now), 'h:' .. token, text(now + ARGV[5]), 'u:' .. token, '-' .. follows, 'f:' .. token,
-}
+local announced = { 'ZADD', alive, text(first + now), 'h:' .. token, text(now + ARGV[5]), 'u:' .. token, '-' .. follows, 'f:' .. token }
 local function announce(score, member)
   announced[#announced + 1] = score
   announced[#announced + 1] = member
