@@ -20,12 +20,10 @@ func (s *Site) follow(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	control := http.NewResponseController(w)
-	// The listener's time for reading a request would end this one.
-	_ = control.SetReadDeadline(time.Time{}) // a test's recorder has none
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no")
 	write := func(text string) bool {
-		_ = control.SetWriteDeadline(s.Clock.Now().Add(patientWrite)) // as above
+		_ = control.SetWriteDeadline(s.Clock.Now().Add(patientWrite)) // a test's recorder has none
 		_, err := fmt.Fprint(w, text)
 		return err == nil && control.Flush() == nil
 	}

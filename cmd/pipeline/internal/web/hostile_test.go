@@ -49,7 +49,7 @@ const attack = `"><script>alert("pwned")</script><img src=x onerror=alert(1)>`
 func (w *world) bury(body string) broker.ID {
 	w.Helper()
 	d := codec.DeadLetter{
-		Reason: attack, Error: attack, Stream: "payments", ID: attack, Group: attack, Subscription: attack, Consumer: attack,
+		Reason: attack, Error: attack + body[:min(len(body), 100)], Stream: "payments", ID: attack, Group: attack, Subscription: attack, Consumer: attack,
 		Attempts: 5, PipelineVersion: attack,
 	}
 	fields := []broker.Field{

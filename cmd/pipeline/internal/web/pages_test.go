@@ -213,6 +213,7 @@ func TestReplay(t *testing.T) {
 		if n := w.length("payments"); n != 17 {
 			t.Errorf("a second start added entries: %d", n)
 		}
+		w.page(at, "<h1>Replayed</h1>", "4 of 4 are back") // it was not begun again
 		if a := w.get("/dead-letters/replay/nope"); a.status != http.StatusNotFound {
 			t.Errorf("%d", a.status)
 		}
