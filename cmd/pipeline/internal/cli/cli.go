@@ -96,7 +96,7 @@ func (a *app) root() *cobra.Command {
 		a.pendingCommand(), a.dlqCommand(), a.seekCommand(), a.planCommand(), a.applyCommand(), a.explainCommand(), a.versionCommand())
 	root.AddCommand(a.schemaCommand(), a.completionCommand(), a.manCommand(), a.fmtCommand(), a.newCommand(), a.testCommand(),
 		a.benchCommand(), a.benchJobCommand(), a.monitorCommand())
-	root.AddCommand(a.graphCommand(), a.exportCommand(), a.tailCommand(), a.statsCommand(), a.consumersCommand(), a.doctorCommand(), a.replayCommand())
+	root.AddCommand(a.graphCommand(), a.exportCommand(), a.tailCommand(), a.statsCommand(), a.consumersCommand(), a.doctorCommand(), a.replayCommand(), a.topCommand())
 	root.CompletionOptions.DisableDefaultCmd = true // ours says when a shell is not known
 	root.SetHelpCommand(helpCommand())
 	root.InitDefaultHelpCmd()
