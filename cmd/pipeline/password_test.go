@@ -67,6 +67,7 @@ var invocations = map[string][][]string{
 
 	"pipeline-consumers": {{"consumers"}},
 	"pipeline-doctor":    {{"doctor", "FILE"}},
+	"pipeline-top":       {{"top", "FILE"}},
 	"pipeline-replay": {
 		{"replay", "FILE", "s", "--from", "0", "--group", "again"},
 		{"replay", "FILE", "s", "--from", "0", "--to", "1", "--group", "again", "--yes"},
