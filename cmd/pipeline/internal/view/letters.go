@@ -89,6 +89,9 @@ func (l *Letters) open(d *deadletters.Letter) *opened {
 		o.problem = err.Error()
 		if err := l.decoder(stream, true).Decode(original, &l.arena, &o.body); err != nil {
 			o.unreadable = true
+			if len(o.fields) > 0 {
+				o.hide = unknown
+			}
 			return o
 		}
 	}

@@ -31,9 +31,6 @@ func (l *Letters) Pending(e *PendingDetail, full bool) {
 	case e.Body != nil:
 		o = l.open(e.Body)
 		e.Error = o.hide.text(e.Error)
-		if o.unreadable && len(o.fields) > 0 && e.Error != "" {
-			e.Error = masked
-		}
 	case e.Error != "" && l.masksAny(e.Stream):
 		e.Error = masked
 	}

@@ -45,10 +45,6 @@ func (l *Letters) See(d *deadletters.Letter, limit int) *Seen {
 		Problem: o.hide.text(o.problem), Masks: len(o.fields) > 0,
 	}
 	if o.unreadable && s.Masks {
-		// What cannot be read cannot be looked for in other texts.
-		if s.Error != "" {
-			s.Error = masked
-		}
 		s.Problem = "the body cannot be read, and it may hold what must not be seen"
 	}
 	for _, f := range d.Original() {
@@ -105,16 +101,3 @@ func Size(bytes int64) string { return size(bytes) }
 
 // HideLogins masks the passwords of URLs in a text.
 func HideLogins(text string) string { return hideLogins(text) }
-
-// SafeError is a letter's error as it may be shown. Where its body cannot be read,
-// and might hold what must not be seen, so might the error.
-func (l *Letters) SafeError(d *deadletters.Letter) string {
-	if len(l.fields(d)) == 0 {
-		return d.Facts.Error
-	}
-	o := l.open(d)
-	if o.unreadable && d.Facts.Error != "" {
-		return masked
-	}
-	return o.hide.text(d.Facts.Error)
-}

@@ -117,7 +117,7 @@ func (s *Site) fate(ctx context.Context, g *spec.Group, id broker.ID, body *brok
 		if body != nil {
 			l := deadletters.Waiting(g, *body)
 			l.Facts.Error = e.Error
-			f.Error = printed.SafeError(&l)
+			f.Error = printed.Error(&l)
 		}
 	}
 	f.Error, e.Consumer = view.Clean(f.Error), view.Clean(e.Consumer)
@@ -170,7 +170,7 @@ func (s *Site) became(ctx context.Context, d *entryData, stream *spec.Stream, id
 				bytes += len(f.Name) + len(f.Value)
 			}
 			if l.Known && l.Facts.Stream == stream.Name && l.Facts.ID == id.String() {
-				d.Letters = append(d.Letters, rowOf(&l, printed.SafeError(&l)))
+				d.Letters = append(d.Letters, rowOf(&l, printed.Error(&l)))
 			}
 		}
 		d.Searched += looked

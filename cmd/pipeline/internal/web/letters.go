@@ -266,7 +266,7 @@ func (s *Site) scan(ctx context.Context, d *lettersData) error {
 		for _, f := range l.Fields {
 			bytes += len(f.Name) + len(f.Value)
 		}
-		text := printed.SafeError(&l)
+		text := printed.Error(&l)
 		if d.First {
 			stats.Add(&l, text)
 		}
@@ -361,7 +361,7 @@ func (s *Site) letter(r *http.Request) (*content, error) {
 	l := deadletters.Read(c.source, entries[0])
 	printed := s.view.Letters(s.Pipeline, false)
 	d := &letterData{
-		letterOf: rowOf(&l, printed.SafeError(&l)), Seen: printed.See(&l, mostBody), Stream: c.Stream, Consumer: view.Clean(l.Facts.Consumer),
+		letterOf: rowOf(&l, printed.Error(&l)), Seen: printed.See(&l, mostBody), Stream: c.Stream, Consumer: view.Clean(l.Facts.Consumer),
 		EntryStream: view.Clean(l.Facts.Stream), Version: view.Clean(l.Facts.PipelineVersion), FirstDelivery: l.Facts.FirstDelivery,
 		LastDelivery: l.Facts.LastDelivery, Write: s.Writer != nil, Back: link("/dead-letters", "stream", c.Stream),
 		Replay: s.Command("dlq replay", c.Stream, "--id", id.String()), Export: s.Command("dlq export", c.Stream, "--id", id.String()),
