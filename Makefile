@@ -51,7 +51,7 @@ race: servers
 	@mkdir -p '$(CACHE)' && rm -f '$(LEDGER)'
 	@status=0; \
 	PIPELINE_TEST_REQUIRE_SERVERS=1 PIPELINE_TEST_LEDGER='$(LEDGER)' \
-		go test -race -count=1 -timeout 20m $(TESTFLAGS) ./... || status=$$?; \
+		go test -race -count=1 -timeout 40m $(TESTFLAGS) ./... || status=$$?; \
 	go run ./tests/redistest/summary '$(LEDGER)' || status=$$?; \
 	exit $$status
 
