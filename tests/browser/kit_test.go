@@ -312,7 +312,10 @@ func (b *tab) picture(name string) {
 		dir = b.TempDir()
 	}
 	var png []byte
-	b.do(chromedp.FullScreenshot(&png, 100))
+	b.until("there is a picture of "+name, func() bool {
+		// Between two documents the browser refuses: it has nothing to show.
+		return chromedp.Run(b.ctx, chromedp.FullScreenshot(&png, 100)) == nil
+	})
 	if len(png) < 5000 {
 		b.Errorf("%s: a picture of %d bytes shows nothing", name, len(png))
 	}
