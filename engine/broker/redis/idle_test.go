@@ -14,21 +14,33 @@ import (
 func TestAConnectionThatWasClosedWhileIdleIsNoFailure(t *testing.T) {
 	for _, version := range redistest.Versions {
 		t.Run(version, func(t *testing.T) {
+			t.Parallel()
 			s := redistest.Start(t, version)
-			b := open(t, s)
-			ask := func(b *redis.Broker) {
-				t.Helper()
-				if _, _, err := b.Floor(t.Context(), stream, group); err != nil {
-					t.Fatal(err)
-				}
-				fill(t, b, 1)
-			}
-			ask(b)
-			s.CLI("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
-			waitAlone(t, s)
-			ask(b)
+			survivesClosing(t, s, open(t, s))
+		})
+		t.Run(version+" by TLS", func(t *testing.T) {
+			t.Parallel()
+			ca := redistest.NewAuthority(t, "ca")
+			s := redistest.Start(t, version, redistest.TLS(ca, ca.Issue("redis.test", redistest.ForLoopback)))
+			worker := ca.Issue("worker")
+			survivesClosing(t, s, openWith(t, redis.Options{URL: "rediss://" + s.Addr, TLS: &redis.TLS{CA: ca.CA, Cert: worker.Cert, Key: worker.Key}}))
 		})
 	}
+}
+
+func survivesClosing(t *testing.T, s *redistest.Server, b *redis.Broker) {
+	t.Helper()
+	ask := func() {
+		t.Helper()
+		if _, _, err := b.Floor(t.Context(), stream, group); err != nil {
+			t.Fatal(err)
+		}
+		fill(t, b, 1)
+	}
+	ask()
+	s.CLI("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+	waitAlone(t, s)
+	ask()
 }
 
 // waitAlone waits until the only client of the server is the one that asks.

@@ -40,7 +40,8 @@ func (g guide) dialer(next dialer) dialer {
 			return nil, g.explain(addr, err)
 		}
 		if secure, ok := conn.(*tls.Conn); ok {
-			return &guided{Conn: secure, guide: g, addr: addr}, nil
+			plain, _ := secure.NetConn().(syscall.Conn)
+			return &guided{Conn: secure, plain: plain, guide: g, addr: addr}, nil
 		}
 		if plain, ok := conn.(syscall.Conn); ok && conn.RemoteAddr().Network() == "tcp" {
 			return &unguarded{Conn: conn, plain: plain, guide: g, addr: addr}, nil
@@ -98,11 +99,15 @@ func (g guide) alert(text string) string {
 	return "the server refuses the client certificate: cert in " + g.block + " has to be valid now, and of an authority that the server trusts (its tls-ca-cert-file)"
 }
 
-// guided is a connection by TLS. With TLS 1.3 a client is through with the handshake
+// guided is a connection by TLS. By SyscallConn the client sees that one which lies idle
+// was closed, and takes another one; it does not see what waits to be read, which may be
+// of TLS itself. With TLS 1.3 a client is through with the handshake
 // before the server has judged its certificate, so that a refusal comes when a first
 // command is written or its answer read.
 type guided struct {
 	net.Conn
+	// plain is what TLS goes over; nil where that is none of the system's.
+	plain syscall.Conn
 	guide guide
 	addr  string
 	// answered: something was read.
