@@ -73,11 +73,8 @@ func (a *app) consumersList(cmd *cobra.Command, path, group string, stale bool) 
 
 // openConsumers loads the pipeline and opens its server.
 func (a *app) openConsumers(cmd *cobra.Command, path, group string) (*spec.Pipeline, []*spec.Group, *redis.Broker, error) {
-	p, err := a.load(cmd, path)
+	p, err := a.loadServed(cmd, path)
 	if err != nil {
-		return nil, nil, nil, err
-	}
-	if err := needsServer(cmd, p); err != nil {
 		return nil, nil, nil, err
 	}
 	groups, err := pickGroups(cmd, p, group)

@@ -139,11 +139,8 @@ func pathAndScope(cmd *cobra.Command, args []string) error {
 
 // dlqScope loads the pipeline and finds the letters that the arguments name.
 func (a *app) dlqScope(cmd *cobra.Command, args []string) (*dlqScope, error) {
-	p, err := a.load(cmd, args[0])
+	p, err := a.loadServed(cmd, args[0])
 	if err != nil {
-		return nil, err
-	}
-	if err := needsServer(cmd, p); err != nil {
 		return nil, err
 	}
 	s := &dlqScope{path: args[0], pipeline: p, sources: deadletters.Sources(p)}

@@ -27,11 +27,8 @@ func (a *app) doctorCommand() *cobra.Command {
 }
 
 func (a *app) doctor(cmd *cobra.Command, path string) error {
-	p, err := a.load(cmd, path)
+	p, err := a.loadServed(cmd, path)
 	if err != nil {
-		return err
-	}
-	if err := needsServer(cmd, p); err != nil {
 		return err
 	}
 	server, err := build.OpenRedis(p.Broker, a.clock, a.warned)

@@ -69,6 +69,15 @@ func findStream(cmd *cobra.Command, p *spec.Pipeline, flag, name string) (*spec.
 	return s, nil
 }
 
+// loadServed is load for commands that need the server of the pipeline.
+func (a *app) loadServed(cmd *cobra.Command, path string) (*spec.Pipeline, error) {
+	p, err := a.load(cmd, path)
+	if err == nil {
+		err = needsServer(cmd, p)
+	}
+	return p, err
+}
+
 // needsServer refuses a pipeline on the broker that lives in the process.
 func needsServer(cmd *cobra.Command, p *spec.Pipeline) error {
 	if p.Broker.Kind != spec.BrokerMemory {

@@ -37,11 +37,8 @@ func (a *app) monitor(cmd *cobra.Command, path string, flags opsFlags, ui uiFlag
 	if err := ui.check(cmd); err != nil {
 		return err
 	}
-	p, err := a.load(cmd, path)
+	p, err := a.loadServed(cmd, path)
 	if err != nil {
-		return err
-	}
-	if err := needsServer(cmd, p); err != nil {
 		return err
 	}
 	if flags.listen == opsOff && ui.listen == uiOff {

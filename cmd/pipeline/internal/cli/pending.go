@@ -95,11 +95,8 @@ func (a *app) pendingList(cmd *cobra.Command, path string, flags pendingFlags) e
 
 // openPending loads the pipeline, and opens its server for looking at groups.
 func (a *app) openPending(cmd *cobra.Command, path, group string) (*spec.Pipeline, []*spec.Group, broker.Broker, error) {
-	p, err := a.load(cmd, path)
+	p, err := a.loadServed(cmd, path)
 	if err != nil {
-		return nil, nil, nil, err
-	}
-	if err := needsServer(cmd, p); err != nil {
 		return nil, nil, nil, err
 	}
 	groups, err := pickGroups(cmd, p, group)

@@ -51,11 +51,8 @@ func (a *app) applyCommand() *cobra.Command {
 
 // look opens the server and collects the plan. The caller closes the server.
 func (a *app) look(cmd *cobra.Command, path string) (*plan.Plan, *redis.Broker, error) {
-	p, err := a.load(cmd, path)
+	p, err := a.loadServed(cmd, path)
 	if err != nil {
-		return nil, nil, err
-	}
-	if err := needsServer(cmd, p); err != nil {
 		return nil, nil, err
 	}
 	server, err := build.OpenRedis(p.Broker, a.clock, a.warned)

@@ -48,11 +48,8 @@ func (a *app) publish(cmd *cobra.Command, path string, flags publishFlags) error
 	if flags.wait < 0 {
 		return usage(cmd, "--wait wants a time like 1m, or 0 not to wait")
 	}
-	p, err := a.load(cmd, path)
+	p, err := a.loadServed(cmd, path)
 	if err != nil {
-		return err
-	}
-	if err := needsServer(cmd, p); err != nil {
 		return err
 	}
 	var target *spec.Stream

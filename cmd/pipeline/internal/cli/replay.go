@@ -122,11 +122,8 @@ func (f *replayFlags) check(cmd *cobra.Command, a *app, p *spec.Pipeline, s *spe
 }
 
 func (a *app) replay(cmd *cobra.Command, args []string, flags replayFlags) error {
-	p, err := a.load(cmd, args[0])
+	p, err := a.loadServed(cmd, args[0])
 	if err != nil {
-		return err
-	}
-	if err := needsServer(cmd, p); err != nil {
 		return err
 	}
 	sub, err := pickSubscription(cmd, p, args[1])

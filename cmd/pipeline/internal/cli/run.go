@@ -63,11 +63,8 @@ func (a *app) run(cmd *cobra.Command, path string, flags runFlags) error {
 	if err := flags.ui.check(cmd); err != nil {
 		return err
 	}
-	p, err := a.load(cmd, path)
+	p, err := a.loadServed(cmd, path)
 	if err != nil {
-		return err
-	}
-	if err := needsServer(cmd, p); err != nil {
 		return err
 	}
 	targets, err := a.parseTargets(cmd, p, flags)

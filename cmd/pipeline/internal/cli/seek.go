@@ -108,11 +108,8 @@ func (a *app) seek(cmd *cobra.Command, args []string, flags seekFlags) error {
 			return usage(cmd, "--at: %v", err)
 		}
 	}
-	p, err := a.load(cmd, args[0])
+	p, err := a.loadServed(cmd, args[0])
 	if err != nil {
-		return err
-	}
-	if err := needsServer(cmd, p); err != nil {
 		return err
 	}
 	t, err := a.parseTarget(cmd, p, "the position", args[1])

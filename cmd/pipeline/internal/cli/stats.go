@@ -49,11 +49,8 @@ func (a *app) stats(cmd *cobra.Command, path string, flags statsFlags) error {
 	if flags.over < 0 {
 		return usage(cmd, "--over is %v; it is 0s or longer", flags.over)
 	}
-	p, err := a.load(cmd, path)
+	p, err := a.loadServed(cmd, path)
 	if err != nil {
-		return err
-	}
-	if err := needsServer(cmd, p); err != nil {
 		return err
 	}
 	server, err := a.openServer(p)

@@ -94,11 +94,8 @@ func (a *app) tail(cmd *cobra.Command, args []string, flags *tailFlags) error {
 	case flags.from != "" && cmd.Flags().Changed("count"):
 		return usage(cmd, "--count looks back from the end, and --from begins elsewhere; give one of the two")
 	}
-	p, err := a.load(cmd, args[0])
+	p, err := a.loadServed(cmd, args[0])
 	if err != nil {
-		return err
-	}
-	if err := needsServer(cmd, p); err != nil {
 		return err
 	}
 	streams, err := tailStreams(cmd, p, args[1:])

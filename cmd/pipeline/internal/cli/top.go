@@ -38,11 +38,8 @@ func (a *app) top(cmd *cobra.Command, path string) error {
 	if a.json {
 		return usage(cmd, "top fills a terminal and has no --json; `pipeline stats --watch --json` goes on line by line")
 	}
-	p, err := a.load(cmd, path)
+	p, err := a.loadServed(cmd, path)
 	if err != nil {
-		return err
-	}
-	if err := needsServer(cmd, p); err != nil {
 		return err
 	}
 	server, err := a.openServer(p)
