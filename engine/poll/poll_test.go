@@ -103,6 +103,9 @@ func TestWhatASnapshotTells(t *testing.T) {
 		g.OldestPending != 70*time.Second || g.OldestUndelivered != 70*time.Second || g.TrimGap != 0 {
 		t.Errorf("the group: %+v", g)
 	}
+	if len(g.Oldest) != 2 || g.Oldest[0].ID != w.ids[0] || g.Oldest[0].Deliveries != 1 {
+		t.Errorf("the oldest pending entries: %+v", g.Oldest)
+	}
 	if len(g.Consumers) != 1 || g.Consumers[0] != (broker.ConsumerInfo{Name: "c", Pending: 2, Idle: time.Minute}) {
 		t.Errorf("its consumers: %+v", g.Consumers)
 	}
@@ -263,15 +266,25 @@ func TestTheAgeOfIdsThatNoClockGave(t *testing.T) {
 		{broker.ID{Seq: 1}, 1_700_000_000_000 * time.Millisecond},
 		{broker.ID{Ms: 1_699_999_999_000}, time.Second},
 	} {
-		p := poll.New(w.pipeline, answer{c.id}, w.clock, func() float64 { return 0 })
+		p := poll.New(w.pipeline, answer{first: c.id}, w.clock, func() float64 { return 0 })
 		if got := p.Once(t.Context()).Stream("payments").Oldest; got != c.age {
 			t.Errorf("%v is %v old, want %v", c.id, got, c.age)
 		}
 	}
 }
 
+// unheld is a server on which nothing is pending.
+type unheld struct{}
+
+func (unheld) Pending(context.Context, string, string, string, broker.ID, int) ([]broker.Pending, error) {
+	panic("the pending list is empty, and is asked for")
+}
+
 // answer is a server whose streams begin with an id.
-type answer struct{ first broker.ID }
+type answer struct {
+	unheld
+	first broker.ID
+}
 
 func (a answer) Survey(_ context.Context, asks []broker.Ask) (broker.Survey, error) {
 	s := broker.Survey{Time: time.UnixMilli(1_700_000_000_000), Streams: make([]broker.StreamSurvey, len(asks))}
@@ -284,7 +297,10 @@ func (a answer) Survey(_ context.Context, asks []broker.Ask) (broker.Survey, err
 
 // lagging is a server that counts a lag of three; undelivered is the oldest entry that
 // it finds behind the group.
-type lagging struct{ undelivered broker.ID }
+type lagging struct {
+	unheld
+	undelivered broker.ID
+}
 
 func (l lagging) Survey(_ context.Context, asks []broker.Ask) (broker.Survey, error) {
 	s := broker.Survey{Time: time.UnixMilli(1_700_000_000_000), Streams: make([]broker.StreamSurvey, len(asks))}
@@ -301,7 +317,7 @@ func (l lagging) Survey(_ context.Context, asks []broker.Ask) (broker.Survey, er
 func TestALagOfNothingIsNone(t *testing.T) {
 	w := newWorld(t)
 	for undelivered, want := range map[broker.ID]int64{{}: 0, {Ms: 1_699_999_999_000}: 3} {
-		p := poll.New(w.pipeline, lagging{undelivered}, w.clock, func() float64 { return 0 })
+		p := poll.New(w.pipeline, lagging{undelivered: undelivered}, w.clock, func() float64 { return 0 })
 		if g := p.Once(t.Context()).Group(w.pipeline.Groups[0]); g.Lag != want || !g.LagKnown {
 			t.Errorf("behind which there is %v: %+v", undelivered, g)
 		}

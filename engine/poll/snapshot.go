@@ -74,6 +74,9 @@ type Group struct {
 	// -1 where the server does not know.
 	Read    int64
 	Pending int64
+	// Oldest are the oldest pending entries, at most Looked, without what is on record of
+	// them; none where the login may not look at them.
+	Oldest []broker.Pending
 	// LastDelivered is the group's position.
 	LastDelivered broker.ID
 	// OldestPending and OldestUndelivered are ages since the entry was added, which

@@ -1,14 +1,17 @@
 // Package drills breaks real pipelines on real servers, as it happens, and asks
-// whether those who are on call would know: `stats` has to tell what is wrong, a real
-// Prometheus with the exported rules has to fire the alert for it, and what the
+// whether those who are on call would know: `stats` and the page have to tell what is
+// wrong, a real Prometheus with the exported rules has to fire the alert for it, and what the
 // runbook says has to mend it.
 package drills
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
+	"html"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -138,9 +141,10 @@ type drill struct {
 	t           *testing.T
 	dir         string
 	worker, mon *process
-	// address is where the worker serves its metrics, each time that it is started.
-	address string
-	prom    *promtest.Server
+	// address is where the worker serves its metrics, each time that it is started, page
+	// where the monitor serves its page.
+	address, page string
+	prom          *promtest.Server
 }
 
 // newDrill starts everything but the worker.
@@ -156,7 +160,8 @@ func newDrill(t *testing.T, version string) *drill {
 	}
 	d.address = freeAddress(t)
 	monitor := freeAddress(t)
-	d.mon = d.start(d.URL(), "monitor", "drill.hcl", "--ops-listen", monitor)
+	d.page = freeAddress(t)
+	d.mon = d.start(d.URL(), "monitor", "drill.hcl", "--ops-listen", monitor, "--ui-listen", d.page)
 	d.prom = promtest.Start(t, "pipeline", rules.out, d.address, monitor)
 	return d
 }
@@ -234,6 +239,38 @@ var tellers = []struct {
 	ask  func(*drill) string
 }{
 	{"stats", func(d *drill) string { return d.command("stats", "drill.hcl", "--over", "0s").text }},
+	{"the page", func(d *drill) string {
+		var problems []struct{ Code, Summary, Detail string }
+		if err := json.Unmarshal([]byte(d.get("/api/problems")), &problems); err != nil {
+			d.t.Fatal(err)
+		}
+		page, text := html.UnescapeString(d.get("/")), ""
+		for _, p := range problems {
+			if strings.Contains(page, p.Summary) {
+				text += "[" + p.Code + "] " + p.Summary + "\n" + p.Detail + "\n"
+			}
+		}
+		return text
+	}},
+}
+
+// get is what the monitor's page has at a path.
+func (d *drill) get(path string) string {
+	d.t.Helper()
+	request, err := http.NewRequestWithContext(d.t.Context(), http.MethodGet, "http://"+d.page+path, http.NoBody)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		d.t.Fatalf("%s: %s, %v", path, response.Status, err)
+	}
+	return string(text)
 }
 
 // told waits until everyone who is asked tells of the code, with these words.

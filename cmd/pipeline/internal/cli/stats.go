@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -11,7 +10,6 @@ import (
 
 	"pipeline/cmd/pipeline/internal/findings"
 	"pipeline/cmd/pipeline/internal/view"
-	"pipeline/engine/broker"
 	"pipeline/engine/broker/readonly"
 	"pipeline/engine/clock"
 	"pipeline/engine/poll"
@@ -82,41 +80,13 @@ func (a *app) stats(cmd *cobra.Command, path string, flags statsFlags) error {
 				Severity: diag.Warning, Code: codeServerAway, Summary: "the server is away, and is asked again: " + now.Err.Error(),
 			})
 		default:
-			problems, err := problemsOf(ctx, server, now)
-			if err != nil && ctx.Err() == nil && !flags.watch {
-				return fmt.Errorf("stats: %w", err)
-			}
-			a.view.Stats(now, ratesOf(p, before, now), problems)
+			a.view.Stats(now, ratesOf(p, before, now), findings.Of(now))
 		}
 		if !flags.watch {
 			return nil
 		}
 		before, pause = now, poll.Every
 	}
-}
-
-// problemsOf are all findings: about the snapshot, and about the oldest pending
-// entries of each group, of which a snapshot says little. What a login may not look
-// at is left out. With an error they are those found until then.
-func problemsOf(ctx context.Context, server broker.Broker, now *poll.Snapshot) ([]diag.Diagnostic, error) {
-	all := findings.Of(now)
-	for i := range now.Streams {
-		for j := range now.Streams[i].Groups {
-			g := &now.Streams[i].Groups[j]
-			if !g.Known || g.Pending == 0 || len(g.Spec.Subscriptions) == 0 {
-				continue
-			}
-			oldest, err := server.Pending(ctx, now.Streams[i].Spec.Name, g.Spec.Name, "", broker.ID{}, findings.Looked)
-			if errors.Is(err, broker.ErrNoPermission) || errors.Is(err, broker.ErrNoGroup) {
-				continue
-			}
-			if err != nil {
-				return all, err
-			}
-			all = append(all, findings.Retries(g.Spec, oldest)...)
-		}
-	}
-	return all, nil
 }
 
 // statsStopped is how a signal ends stats: with --watch that is its end.

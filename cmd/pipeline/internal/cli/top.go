@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pipeline/cmd/pipeline/internal/findings"
 	"pipeline/cmd/pipeline/internal/screen"
 	"pipeline/cmd/pipeline/internal/view"
 	"pipeline/engine/broker"
@@ -175,7 +176,7 @@ func (t *topping) looks(ctx context.Context, poller *poll.Poller, found chan<- l
 	for ctx.Err() == nil {
 		l.snapshot = poller.Once(ctx)
 		if l.snapshot.Up() {
-			l.problems, _ = problemsOf(ctx, t.server, l.snapshot) // those that were found
+			l.problems = findings.Of(l.snapshot)
 		}
 		give()
 		pause := poll.Every

@@ -8,7 +8,6 @@ import (
 	"pipeline/cmd/pipeline/internal/consumers"
 	"pipeline/cmd/pipeline/internal/findings"
 	"pipeline/cmd/pipeline/internal/view"
-	"pipeline/engine/broker"
 	"pipeline/engine/broker/redis"
 	"pipeline/engine/poll"
 	"pipeline/lang/diag"
@@ -48,7 +47,6 @@ func (e *examination) groups(ctx context.Context) {
 		for j := range e.snapshot.Streams[i].Groups {
 			if g := &e.snapshot.Streams[i].Groups[j]; g.Known && len(g.Spec.Subscriptions) > 0 {
 				e.floor(ctx, g)
-				e.retries(ctx, g)
 				e.consumers(ctx, g)
 			}
 		}
@@ -65,20 +63,6 @@ func (e *examination) floor(ctx context.Context, g *poll.Group) {
 		Found: fmt.Sprintf("no position is written down for the group %s on %s", g.Spec.Name, g.Spec.Stream.Name),
 		Do:    "A worker writes it down within seconds: start one.",
 	})
-}
-
-// retries looks at the oldest pending entries.
-func (e *examination) retries(ctx context.Context, g *poll.Group) {
-	if g.Pending == 0 {
-		return
-	}
-	oldest, err := e.server.Pending(ctx, g.Spec.Stream.Name, g.Spec.Name, "", broker.ID{}, findings.Looked)
-	if err != nil {
-		return // told with the rights
-	}
-	for _, d := range findings.Retries(g.Spec, oldest) {
-		e.add(Finding{Code: d.Code, Severity: d.Severity, Found: d.Summary, Do: d.Detail, Command: e.command(d.Code, nil)})
-	}
 }
 
 func (e *examination) consumers(ctx context.Context, g *poll.Group) {

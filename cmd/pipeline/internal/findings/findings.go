@@ -116,6 +116,7 @@ func (f *finder) group(s *poll.Stream, g *poll.Group) {
 	}
 	f.consumers(name, g)
 	f.pending(name, g)
+	f.retries(name, g.Oldest)
 }
 
 // consumers looks at who reads.

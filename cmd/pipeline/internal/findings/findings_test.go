@@ -109,16 +109,22 @@ func TestDeadLettersSayWhenTheLastCame(t *testing.T) {
 func TestRetries(t *testing.T) {
 	once := broker.Pending{ID: broker.ID{Ms: 1, Seq: 1}, Deliveries: 1}
 	thrice := broker.Pending{ID: broker.ID{Ms: 2, Seq: 1}, Deliveries: 3}
-	if found := findings.Retries(group(), []broker.Pending{once, once}); len(found) != 0 {
-		t.Errorf("none was delivered again: %+v", found)
+	of := func(oldest ...broker.Pending) (found []string) {
+		for _, d := range findings.Of(snapshot(poll.Group{Spec: group(), Known: true, LagKnown: true, Pending: int64(len(oldest)), Oldest: oldest})) {
+			if d.Code == findings.CodeRetried {
+				found = append(found, d.Summary)
+			}
+		}
+		return found
 	}
-	found := findings.Retries(group(), []broker.Pending{once, thrice})
-	if len(found) != 1 || found[0].Code != findings.CodeRetried ||
-		found[0].Summary != "1 entry of the group ledger on payments was delivered before and is still pending, 2-1 3 times" {
-		t.Errorf("%+v", found)
+	if found := of(once, once); len(found) != 0 {
+		t.Errorf("none was delivered again: %q", found)
 	}
-	many := slices.Repeat([]broker.Pending{thrice}, findings.Looked)
-	if found := findings.Retries(group(), many); !strings.HasPrefix(found[0].Summary, "100 of the oldest 100 pending entries of the group ledger on payments were delivered before") {
-		t.Errorf("%+v", found)
+	if found := of(once, thrice); !slices.Equal(found, []string{"1 entry of the group ledger on payments was delivered before and is still pending, 2-1 3 times"}) {
+		t.Errorf("%q", found)
+	}
+	if found := of(slices.Repeat([]broker.Pending{thrice}, poll.Looked)...); len(found) != 1 ||
+		!strings.HasPrefix(found[0], "100 of the oldest 100 pending entries of the group ledger on payments were delivered before") {
+		t.Errorf("%q", found)
 	}
 }

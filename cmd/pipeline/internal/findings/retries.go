@@ -4,18 +4,13 @@ import (
 	"fmt"
 
 	"pipeline/engine/broker"
-	"pipeline/engine/spec"
+	"pipeline/engine/poll"
 	"pipeline/lang/diag"
 )
 
-// Looked is how many pending entries of a group Retries wants to be shown: the
-// oldest ones. The server counts that many however many there are.
-const Looked = 100
-
-// Retries tells of entries of a group that were delivered more than once and are
-// still pending: their handler fails, or whoever had them stopped. oldest are its
-// oldest pending entries, at most Looked.
-func Retries(g *spec.Group, oldest []broker.Pending) []diag.Diagnostic {
+// retries tells of entries of a group that were delivered more than once and are
+// still pending: their handler fails, or whoever had them stopped.
+func (f *finder) retries(name string, oldest []broker.Pending) {
 	again, most := 0, broker.Pending{}
 	for _, p := range oldest {
 		if p.Deliveries > 1 {
@@ -26,20 +21,17 @@ func Retries(g *spec.Group, oldest []broker.Pending) []diag.Diagnostic {
 		}
 	}
 	if again == 0 {
-		return nil
+		return
 	}
 	var what string
 	switch {
-	case len(oldest) >= Looked:
-		what = fmt.Sprintf("%d of the oldest %d pending entries of the group %s on %s were delivered before", again, Looked, g.Name, g.Stream.Name)
+	case len(oldest) >= poll.Looked:
+		what = fmt.Sprintf("%d of the oldest %d pending entries of the group %s were delivered before", again, poll.Looked, name)
 	case again == 1:
-		what = fmt.Sprintf("1 entry of the group %s on %s was delivered before and is still pending", g.Name, g.Stream.Name)
+		what = fmt.Sprintf("1 entry of the group %s was delivered before and is still pending", name)
 	default:
-		what = fmt.Sprintf("%d entries of the group %s on %s were delivered before and are still pending", again, g.Name, g.Stream.Name)
+		what = fmt.Sprintf("%d entries of the group %s were delivered before and are still pending", again, name)
 	}
-	return []diag.Diagnostic{{
-		Severity: diag.Warning, Code: CodeRetried, Summary: fmt.Sprintf("%s, %s %d times", what, most.ID, most.Deliveries),
-		Detail: fmt.Sprintf("Their handler fails, or the worker that had them stopped: `pipeline pending list` says which, and with what error; "+
-			"`pipeline pending show … %s` shows all of one.", most.ID),
-	}}
+	f.add(diag.Warning, CodeRetried, fmt.Sprintf("Their handler fails, or the worker that had them stopped: `pipeline pending list` says which, and with what error; "+
+		"`pipeline pending show … %s` shows all of one.", most.ID), "%s, %s %d times", what, most.ID, most.Deliveries)
 }

@@ -163,7 +163,7 @@ func (s *Site) problems(l *look) []problem {
 	var all []problem
 	if l.found.Err != nil {
 		all = append(all, problem{
-			Severity: "error", Code: "server_away", Summary: "Redis does not answer: " + view.HideLogins(view.Clean(l.found.Err.Error())),
+			Severity: "error", Code: "server_unavailable", Summary: "Redis does not answer: " + view.HideLogins(view.Clean(l.found.Err.Error())),
 			Detail: "What is shown is from the last time that it did. Workers wait for it and lose nothing; it is asked again every few seconds.",
 		})
 	}
