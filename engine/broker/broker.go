@@ -462,16 +462,21 @@ type SlotLease struct {
 	// Never when somebody renews nothing.
 	Slowest time.Duration
 	// Quiet is for how long another one of the group has not renewed its slot, the one
-	// for whom that is longest: at least 1 ms, 0 where there is none. Silent is who has not for longer
-	// than the larger of its TTL and Follows, without having released it: it may be dead,
-	// or cut off from the server and back within a third of Follows and 2 s. It is, from
-	// when another's renewal first found that, for so long; for the finder's TTL where it
-	// renews nothing.
+	// for whom that is longest: at least 1 ms, 0 where there is no other. Silent is who
+	// has not for longer than the larger of its TTL and Follows, without having released
+	// it: it may be dead, or cut off from the server and back within BackWithin its
+	// Follows. It counts as silent for so long, from when another's renewal first found
+	// it to be; for the time that the finder counts as alive where it renews nothing.
 	Quiet time.Duration
 	// Time is the server's clock when it answered, in whole milliseconds: the one by
 	// which entries have their ids.
 	Time time.Time
 }
+
+// BackWithin is how long after an outage everyone who lives, and renews what it holds at
+// a third of follows, has renewed it: see engine/internal/lease. scripts/renewslot.lua
+// of the Redis broker computes the same.
+func BackWithin(follows time.Duration) time.Duration { return follows/3 + 2*time.Second }
 
 // Never is the Follows of those who renew nothing: longer than any other.
 const Never = time.Duration(math.MaxInt64)

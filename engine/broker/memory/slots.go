@@ -120,7 +120,7 @@ func (x *beside) silence(now, lives int64) {
 		switch {
 		case a.silent == 0 && now > a.until:
 			if a.minIdle, a.silent = 0, now+lives; a.follows > 0 {
-				a.silent = now + milliseconds(a.follows)/3 + 2000
+				a.silent = now + milliseconds(broker.BackWithin(a.follows))
 			}
 			x.alive[token] = a
 		case a.silent > 0 && now > a.silent:

@@ -36,10 +36,10 @@
 //	    milliseconds. One for each running consumer; it expires by itself when
 //	    it is not renewed.
 //	{payments}:pipeline:ledger:alive
-//	    A sorted set, four members for each running consumer: when it was heard of,
-//	    until when it counts as alive, the min_idle it claims with, the one it renews by (see
-//	    scripts/renewslot.lua). What a consumer leaves behind that did not stop in
-//	    order goes with renewals of others.
+//	    A sorted set, four members for each running consumer: when it was heard
+//	    of, until when it counts as alive, the min_idle it claims with, the one it
+//	    renews by (see scripts/renewslot.lua). What a consumer leaves behind that
+//	    did not stop in order goes with renewals of others.
 //	{payments}:pipeline:ledger:floor
 //	    A string, the id from which a lost group is read again; "(" before it
 //	    means just before it. One for each group, never expiring: it has to

@@ -28,7 +28,7 @@ func TTL(block time.Duration) time.Duration { return 3 * (block + Grace) }
 
 // Caution is how long nothing is claimed after an interruption, so that
 // everyone can renew first: otherwise everyone takes everyone's entries.
-func Caution(minIdle time.Duration) time.Duration { return minIdle/3 + 2*time.Second }
+func Caution(minIdle time.Duration) time.Duration { return broker.BackWithin(minIdle) }
 
 // Keeper renews for one consumer. Its fields are set before Run.
 type Keeper struct {

@@ -9,8 +9,8 @@
 -- XCLAIM drops an entry whose body is gone, which passing time does not: such an entry stays as it is. It gives none of
 -- them a time after the server's own, and those of "to" are not.
 -- Records begin with "starts asked due at", marks with "at"; a due of 0 is none. What was written after "from" was
--- written then. Behind a record's consumer stands the first delivery, which was written with the end of that. Who is alive has times among other
--- numbers: those that no other number reaches, positive or negative.
+-- written then. Behind a record's consumer stands the first delivery, which was written with the end of that. Who is
+-- alive has times among other numbers: those that no other number reaches, positive or negative.
 local stream, group = KEYS[1], ARGV[1]
 local from, to, step, now, keep = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
 local kinds, firstTime = ARGV[7], 1e12
