@@ -17,6 +17,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"pipeline/tests/program"
 	"pipeline/tests/redistest"
 )
 
@@ -73,7 +74,7 @@ end
 type watched struct {
 	t       *testing.T
 	cmd     *exec.Cmd
-	output  *lockedBuffer
+	output  *program.Output
 	address string
 }
 
@@ -82,7 +83,7 @@ var listening = regexp.MustCompile(`"address":"([^"]+)"`)
 // watchedProcess starts the program in a folder and waits until it listens.
 func watchedProcess(t *testing.T, dir, url string, args ...string) *watched {
 	t.Helper()
-	w := &watched{t: t, output: &lockedBuffer{}}
+	w := &watched{t: t, output: &program.Output{}}
 	w.cmd = exec.CommandContext(t.Context(), "pipeline", append(args, "--json")...)
 	w.cmd.Dir, w.cmd.Env = dir, append(os.Environ(), "REDIS_URL="+url)
 	w.cmd.Stdout, w.cmd.Stderr = w.output, w.output

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"pipeline/tests/program"
 	"pipeline/tests/redistest"
 )
 
@@ -219,7 +219,7 @@ func (p place) at(t *testing.T, host string) *desk {
 }
 
 // command is one run of the program at the desk, with all that is printed in output.
-func (d *desk) command(ctx context.Context, host string, args ...string) (cmd *exec.Cmd, output *lockedBuffer) {
+func (d *desk) command(ctx context.Context, host string, args ...string) (cmd *exec.Cmd, output *program.Output) {
 	args = slices.Clone(args)
 	whole := false
 	for i, arg := range args {
@@ -237,27 +237,9 @@ func (d *desk) command(ctx context.Context, host string, args ...string) (cmd *e
 	cmd = exec.CommandContext(ctx, "pipeline", args...)
 	cmd.Dir = d.dir
 	cmd.Env = append(os.Environ(), "GOTRACEBACK=all", "REDIS_URL="+d.url)
-	output = &lockedBuffer{}
+	output = &program.Output{}
 	cmd.Stdout, cmd.Stderr = output, output
 	return cmd, output
-}
-
-// lockedBuffer can be read while it is written.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 // pages are the commands, as the manual has them.

@@ -13,6 +13,7 @@ import (
 	"github.com/creack/pty"
 	"golang.org/x/term"
 
+	"pipeline/tests/program"
 	"pipeline/tests/redistest"
 )
 
@@ -22,7 +23,7 @@ type terminal struct {
 	ptm, tty *os.File
 	before   *term.State
 	cmd      *exec.Cmd
-	output   *lockedBuffer
+	output   *program.Output
 	ended    chan error
 }
 
@@ -33,7 +34,7 @@ func onTerminal(t *testing.T, url string) *terminal {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &terminal{t: t, ptm: ptm, tty: tty, output: &lockedBuffer{}, ended: make(chan error, 1)}
+	w := &terminal{t: t, ptm: ptm, tty: tty, output: &program.Output{}, ended: make(chan error, 1)}
 	t.Cleanup(func() { _ = ptm.Close(); _ = tty.Close() })
 	if err := pty.Setsize(ptm, &pty.Winsize{Rows: 30, Cols: 150}); err != nil {
 		t.Fatal(err)

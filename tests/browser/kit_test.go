@@ -3,9 +3,7 @@
 package browser
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,6 +20,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/redis/go-redis/v9"
 
+	"pipeline/tests/program"
 	"pipeline/tests/redistest"
 )
 
@@ -108,27 +107,10 @@ func chromium(t *testing.T) string {
 	return ""
 }
 
-// program is built once for all tests.
-var program = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "pipeline-browser-")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "pipeline")
-	out, err := exec.Command("go", "build", "-o", path, "pipeline/cmd/pipeline").CombinedOutput()
-	if err != nil {
-		return "", errors.New(string(out))
-	}
-	return path, nil
-})
+// binary is the command, built once for all tests.
+var binary string
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if path, err := program(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(path))
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { program.Main(m, &binary) }
 
 // shop is a process that works on a server, and serves its page.
 type shop struct {
@@ -137,32 +119,10 @@ type shop struct {
 	address string
 }
 
-// output can be read while it is written.
-type output struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.String()
-}
-
 var pageAt = regexp.MustCompile(`"page":"([^"]+)"`)
 
 func newShop(t *testing.T, server *redistest.Server) *shop {
 	t.Helper()
-	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
 	server.Record(t)
 	dir := t.TempDir()
 	for name, text := range map[string]string{"p.hcl": strings.ReplaceAll(file, "URL", server.URL()), "h.lua": script} {
@@ -170,8 +130,8 @@ func newShop(t *testing.T, server *redistest.Server) *shop {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command(path, "run", "p.hcl", "--ops-listen", "off", "--ui-listen", "127.0.0.1:0", "--ui-write", "--json")
-	out := &output{}
+	cmd := exec.Command(binary, "run", "p.hcl", "--ops-listen", "off", "--ui-listen", "127.0.0.1:0", "--ui-write", "--json")
+	out := &program.Output{}
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, out, out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"pipeline/tests/program"
 	"pipeline/tests/redistest"
 )
 
@@ -27,23 +28,12 @@ const patience = 60 * time.Second
 var binary, pipelineFile string
 
 func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "pipeline-chaos-")
-	if err != nil {
-		panic(err)
-	}
-	binary = filepath.Join(dir, "pipeline")
-	build := exec.Command("go", "build", "-o", binary, "pipeline/cmd/pipeline")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build the command: %v\n%s", err, out)
-		os.Exit(1)
-	}
-	if pipelineFile, err = example(dir); err != nil {
-		fmt.Fprintf(os.Stderr, "copy the example: %v\n", err)
-		os.Exit(1)
-	}
-	code := m.Run()
-	_ = os.RemoveAll(dir)
-	os.Exit(code)
+	program.Main(m, &binary, func(folder string) (err error) {
+		if pipelineFile, err = example(folder); err != nil {
+			return fmt.Errorf("copy the example: %w", err)
+		}
+		return nil
+	})
 }
 
 // example copies the payments example into a folder.

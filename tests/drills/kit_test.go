@@ -17,11 +17,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"pipeline/tests/program"
 	"pipeline/tests/promtest"
 	"pipeline/tests/redistest"
 )
@@ -36,20 +36,7 @@ const behind = "5s"
 // binary is the command, built once for all drills.
 var binary string
 
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "pipeline-drills-")
-	if err != nil {
-		panic(err)
-	}
-	binary = filepath.Join(dir, "pipeline")
-	if out, err := exec.Command("go", "build", "-o", binary, "pipeline/cmd/pipeline").CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build the command: %v\n%s", err, out)
-		os.Exit(1)
-	}
-	code := m.Run()
-	_ = os.RemoveAll(dir)
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { program.Main(m, &binary) }
 
 // file is the pipeline of all drills: a group whose handler does what its entries say
 // and replies to a stream that may fill up, and one beside it with which nothing is
@@ -365,23 +352,14 @@ type process struct {
 	cmd  *exec.Cmd
 	done chan struct{}
 
-	mu  sync.Mutex
-	out bytes.Buffer
-}
-
-func (p *process) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.out.Write(b)
+	program.Output
 }
 
 func (p *process) output() string {
 	if p == nil {
 		return ""
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.out.String()
+	return p.String()
 }
 
 // start starts the command and ends it with the test.

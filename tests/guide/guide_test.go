@@ -27,6 +27,7 @@ import (
 	"testing"
 	"time"
 
+	"pipeline/tests/program"
 	"pipeline/tests/redistest"
 )
 
@@ -46,21 +47,7 @@ var root = filepath.Join("..", "..")
 // binary is the command, built once.
 var binary string
 
-func TestMain(m *testing.M) {
-	folder, err := os.MkdirTemp("", "pipeline-guide-")
-	if err != nil {
-		panic(err)
-	}
-	binary = filepath.Join(folder, "pipeline")
-	build := exec.Command("go", "build", "-o", binary, "pipeline/cmd/pipeline")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build the command: %v\n%s", err, out)
-		os.Exit(1)
-	}
-	code := m.Run()
-	_ = os.RemoveAll(folder)
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { program.Main(m, &binary) }
 
 func readDocument(t *testing.T, name string) string {
 	t.Helper()
