@@ -42,6 +42,9 @@ type GroupSurvey struct {
 	Consumers []ConsumerInfo
 	// OldestPending is the lowest id that is pending, zero without one.
 	OldestPending ID
+	// Oldest are the first of the pending list, at most MaxOldest, without what is on
+	// record of them.
+	Oldest []Pending
 	// OldestUndelivered is the lowest id that was not delivered yet, zero without
 	// one.
 	OldestUndelivered ID
@@ -53,6 +56,10 @@ type GroupSurvey struct {
 	// other fields then say nothing.
 	Err error
 }
+
+// MaxOldest is how many GroupSurvey.Oldest there are at most. The server lists that many
+// in some 30 microseconds, however many are pending.
+const MaxOldest = 100
 
 // MaxTrimGap is how far GroupSurvey.TrimGap is counted: as many pending entries as
 // a server lists in a fraction of a millisecond.

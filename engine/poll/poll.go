@@ -3,8 +3,8 @@
 // Poller in a process. Metrics, the terminal and pages read what it found last, so
 // that any number of them cost the server no more than one does.
 //
-// It asks only what is cheap however much is pending (broker.Broker's Survey, and a
-// bounded page of each pending list), and changes nothing. It needs no engine: it works where no worker runs.
+// It asks only what is cheap however much is pending (broker.Broker's Survey), and
+// changes nothing. It needs no engine: it works where no worker runs.
 package poll
 
 import (
@@ -25,14 +25,9 @@ const Every = 5 * time.Second
 // Patience is how long one look may take. The server counts as away after it.
 const Patience = 10 * time.Second
 
-// Looked is how many of a group's pending entries are looked at: the oldest ones. The
-// server counts that many however many there are.
-const Looked = 100
-
 // Server is what of a broker is needed.
 type Server interface {
 	Survey(ctx context.Context, asks []broker.Ask) (broker.Survey, error)
-	Pending(ctx context.Context, stream, group, consumer string, after broker.ID, count int) ([]broker.Pending, error)
 }
 
 // Poller asks the server and remembers what it said. It is safe for concurrent
@@ -90,7 +85,6 @@ func (p *Poller) Once(ctx context.Context) *Snapshot {
 	if err == nil {
 		next.Answered, next.Server = now, found.Time
 		next.Streams = fill(p.streams, &found)
-		p.oldest(within, next.Streams)
 	}
 	p.latest.Store(next)
 	p.mu.Lock()
@@ -99,18 +93,6 @@ func (p *Poller) Once(ctx context.Context) *Snapshot {
 	close(p.changed)
 	p.changed = make(chan struct{})
 	return next
-}
-
-// oldest looks at the oldest pending entries of each group. What cannot be seen is
-// left out: a login without the right, a group or server that has just gone.
-func (p *Poller) oldest(ctx context.Context, streams []Stream) {
-	for i := range streams {
-		for j := range streams[i].Groups {
-			if g := &streams[i].Groups[j]; g.Known && g.Pending > 0 {
-				g.Oldest, _ = p.server.Pending(ctx, streams[i].Spec.Name, g.Spec.Name, "", broker.ID{}, Looked)
-			}
-		}
-	}
 }
 
 // Latest is what was found last; it is never nil. Before the first look nothing in

@@ -266,25 +266,15 @@ func TestTheAgeOfIdsThatNoClockGave(t *testing.T) {
 		{broker.ID{Seq: 1}, 1_700_000_000_000 * time.Millisecond},
 		{broker.ID{Ms: 1_699_999_999_000}, time.Second},
 	} {
-		p := poll.New(w.pipeline, answer{first: c.id}, w.clock, func() float64 { return 0 })
+		p := poll.New(w.pipeline, answer{c.id}, w.clock, func() float64 { return 0 })
 		if got := p.Once(t.Context()).Stream("payments").Oldest; got != c.age {
 			t.Errorf("%v is %v old, want %v", c.id, got, c.age)
 		}
 	}
 }
 
-// unheld is a server on which nothing is pending.
-type unheld struct{}
-
-func (unheld) Pending(context.Context, string, string, string, broker.ID, int) ([]broker.Pending, error) {
-	panic("the pending list is empty, and is asked for")
-}
-
 // answer is a server whose streams begin with an id.
-type answer struct {
-	unheld
-	first broker.ID
-}
+type answer struct{ first broker.ID }
 
 func (a answer) Survey(_ context.Context, asks []broker.Ask) (broker.Survey, error) {
 	s := broker.Survey{Time: time.UnixMilli(1_700_000_000_000), Streams: make([]broker.StreamSurvey, len(asks))}
@@ -297,10 +287,7 @@ func (a answer) Survey(_ context.Context, asks []broker.Ask) (broker.Survey, err
 
 // lagging is a server that counts a lag of three; undelivered is the oldest entry that
 // it finds behind the group.
-type lagging struct {
-	unheld
-	undelivered broker.ID
-}
+type lagging struct{ undelivered broker.ID }
 
 func (l lagging) Survey(_ context.Context, asks []broker.Ask) (broker.Survey, error) {
 	s := broker.Survey{Time: time.UnixMilli(1_700_000_000_000), Streams: make([]broker.StreamSurvey, len(asks))}
@@ -317,7 +304,7 @@ func (l lagging) Survey(_ context.Context, asks []broker.Ask) (broker.Survey, er
 func TestALagOfNothingIsNone(t *testing.T) {
 	w := newWorld(t)
 	for undelivered, want := range map[broker.ID]int64{{}: 0, {Ms: 1_699_999_999_000}: 3} {
-		p := poll.New(w.pipeline, lagging{undelivered: undelivered}, w.clock, func() float64 { return 0 })
+		p := poll.New(w.pipeline, lagging{undelivered}, w.clock, func() float64 { return 0 })
 		if g := p.Once(t.Context()).Group(w.pipeline.Groups[0]); g.Lag != want || !g.LagKnown {
 			t.Errorf("behind which there is %v: %+v", undelivered, g)
 		}

@@ -74,8 +74,8 @@ type Group struct {
 	// -1 where the server does not know.
 	Read    int64
 	Pending int64
-	// Oldest are the oldest pending entries, at most Looked, without what is on record of
-	// them; none where the login may not look at them.
+	// Oldest are the oldest pending entries, at most broker.MaxOldest, without what is on
+	// record of them.
 	Oldest []broker.Pending
 	// LastDelivered is the group's position.
 	LastDelivered broker.ID
@@ -193,6 +193,7 @@ func (g *Group) fill(found *broker.GroupSurvey, now time.Time) {
 	g.Known, g.Read = true, found.Read
 	g.Lag, g.LagKnown, g.Pending = found.Lag, found.LagKnown, found.Pending
 	g.LastDelivered, g.TrimGap, g.Consumers = found.LastDelivered, found.TrimGap, found.Consumers
+	g.Oldest = found.Oldest
 	if found.OldestUndelivered.IsZero() && g.Lag > 0 {
 		g.Lag = 0
 	}

@@ -46,6 +46,16 @@ var surveyCases = []testCase{
 			equal(k, "consumer", g.Consumers[i], want)
 		}
 		equal(k, "oldest pending", g.OldestPending, ids[1])
+		equal(k, "the first pending", len(g.Oldest), 3)
+		for i := range g.Oldest {
+			k.near("idle", g.Oldest[i].Idle, 0)
+			g.Oldest[i].Idle = 0
+		}
+		for i, want := range []broker.Pending{
+			{ID: ids[1], Consumer: "a", Deliveries: 1}, {ID: ids[2], Consumer: "b", Deliveries: 1}, {ID: ids[3], Consumer: "b", Deliveries: 1},
+		} {
+			equal(k, "pending", g.Oldest[i], want)
+		}
 		equal(k, "oldest undelivered", g.OldestUndelivered, ids[4])
 		equal(k, "trim gap", g.TrimGap, 0)
 	}},

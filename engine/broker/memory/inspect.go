@@ -106,17 +106,23 @@ func (b *Broker) Pending(ctx context.Context, stream, group, consumer string, af
 			}
 			list = &c.pending
 		}
-		for at := list.from(byID(after.Next())); len(out) < count; {
-			_, p, ok := at.next()
-			if !ok {
-				break
-			}
-			out = append(out, broker.Pending{ID: p.id, Consumer: p.consumer.name, Idle: idle(p, now), Deliveries: p.count})
-		}
+		out = page(list, after, count, now)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	return out, nil
+}
+
+// page is the first count of a pending list behind an id.
+func page(all *list[*pending], after broker.ID, count int, now int64) (out []broker.Pending) {
+	for at := all.from(byID(after.Next())); len(out) < count; {
+		_, p, ok := at.next()
+		if !ok {
+			break
+		}
+		out = append(out, broker.Pending{ID: p.id, Consumer: p.consumer.name, Idle: idle(p, now), Deliveries: p.count})
+	}
+	return out
 }

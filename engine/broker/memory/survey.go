@@ -60,6 +60,7 @@ func (b *Broker) surveyGroup(s *stream, stream, name string, now int64) broker.G
 	}
 	first, _, _ := g.pending.first()
 	out.OldestPending = first.id
+	out.Oldest = page(&g.pending, broker.ID{}, broker.MaxOldest, now)
 	if at := s.entries.from(byID(g.last.Next())); g.last != broker.MaxID {
 		k, _, _ := at.next()
 		out.OldestUndelivered = k.id

@@ -146,11 +146,8 @@ func (q *questions) consumer(ctx context.Context, stream, group string, keys *gr
 				*failed = err
 			}
 			if page, ok := v.([]any); ok && len(page) == 1 {
-				if entry, ok := page[0].([]any); ok && len(entry) == 4 {
-					c.Oldest = idOf(entry[0])
-					idle, _ := entry[2].(int64)
-					c.OldestIdle = time.Duration(max(0, idle)) * time.Millisecond
-				}
+				p := pendingOf(page[0])
+				c.Oldest, c.OldestIdle = p.ID, p.Idle
 			}
 		}, "XPENDING", stream, group, "-", "+", 1, c.Name)
 	}

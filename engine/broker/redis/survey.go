@@ -68,8 +68,8 @@ func (q *questions) ask(ctx context.Context) {
 }
 
 // Survey implements broker.Broker. It takes two rounds, of a trip for every 250
-// questions: one for each stream and three for each group at most. A second look
-// is only taken at a group that has entries to read or lost some to a trim.
+// questions: two for each stream and five for each group at most. A second look is
+// only taken at a group that has entries to read or pending.
 func (b *Broker) Survey(ctx context.Context, asks []broker.Ask) (broker.Survey, error) {
 	s := broker.Survey{Streams: make([]broker.StreamSurvey, len(asks))}
 	q := &questions{b: b}
@@ -160,7 +160,7 @@ func (q *questions) group(ctx context.Context, op operation, g *broker.GroupSurv
 }
 
 // behind asks what the first answers leave open: the first entry that a group was
-// not given yet, and how much was trimmed under its pending list.
+// not given yet, the first ones of its pending list, and how much was trimmed under it.
 func (q *questions) behind(ctx context.Context, ask *broker.Ask, s *broker.StreamSurvey) {
 	for i := range s.Groups {
 		g := &s.Groups[i]
@@ -181,12 +181,21 @@ func (q *questions) behind(ctx context.Context, ask *broker.Ask, s *broker.Strea
 				}
 			}, "XRANGE", op.stream, g.LastDelivered.Next().String(), "+", "COUNT", 1)
 		}
+		if g.Pending == 0 {
+			continue
+		}
+		op.name = "list pending of"
+		q.add(ctx, op, func(v any, err error) {
+			g.Err = cmp.Or(g.Err, err)
+			list, _ := v.([]any)
+			for i := range list {
+				g.Oldest = append(g.Oldest, pendingOf(list[i]))
+			}
+		}, "XPENDING", op.stream, op.group, "-", "+", broker.MaxOldest)
 		switch {
-		case g.Pending == 0:
 		case s.Length == 0:
 			g.TrimGap = min(g.Pending, broker.MaxTrimGap)
 		case g.OldestPending.Less(s.FirstID):
-			op.name = "list pending of"
 			q.add(ctx, op, func(v any, err error) {
 				g.Err = cmp.Or(g.Err, err)
 				list, _ := v.([]any)
@@ -194,6 +203,18 @@ func (q *questions) behind(ctx context.Context, ask *broker.Ask, s *broker.Strea
 			}, "XPENDING", op.stream, op.group, "-", s.FirstID.Prev().String(), broker.MaxTrimGap)
 		}
 	}
+}
+
+// pendingOf reads [id, consumer, idle, deliveries].
+func pendingOf(v any) (p broker.Pending) {
+	if parts, ok := v.([]any); ok && len(parts) == 4 {
+		p.ID = idOf(parts[0])
+		p.Consumer, _ = parts[1].(string)
+		idle, _ := parts[2].(int64)
+		p.Idle = time.Duration(max(0, idle)) * time.Millisecond
+		p.Deliveries, _ = parts[3].(int64)
+	}
+	return p
 }
 
 // away reports whether the server did not answer, or not yet.

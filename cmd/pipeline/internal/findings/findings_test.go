@@ -123,7 +123,7 @@ func TestRetries(t *testing.T) {
 	if found := of(once, thrice); !slices.Equal(found, []string{"1 entry of the group ledger on payments was delivered before and is still pending, 2-1 3 times"}) {
 		t.Errorf("%q", found)
 	}
-	if found := of(slices.Repeat([]broker.Pending{thrice}, poll.Looked)...); len(found) != 1 ||
+	if found := of(slices.Repeat([]broker.Pending{thrice}, broker.MaxOldest)...); len(found) != 1 ||
 		!strings.HasPrefix(found[0], "100 of the oldest 100 pending entries of the group ledger on payments were delivered before") {
 		t.Errorf("%q", found)
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"pipeline/engine/broker"
-	"pipeline/engine/poll"
 	"pipeline/lang/diag"
 )
 
@@ -25,8 +24,8 @@ func (f *finder) retries(name string, oldest []broker.Pending) {
 	}
 	var what string
 	switch {
-	case len(oldest) >= poll.Looked:
-		what = fmt.Sprintf("%d of the oldest %d pending entries of the group %s were delivered before", again, poll.Looked, name)
+	case len(oldest) >= broker.MaxOldest:
+		what = fmt.Sprintf("%d of the oldest %d pending entries of the group %s were delivered before", again, broker.MaxOldest, name)
 	case again == 1:
 		what = fmt.Sprintf("1 entry of the group %s was delivered before and is still pending", name)
 	default:
