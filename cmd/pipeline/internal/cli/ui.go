@@ -9,8 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"pipeline/cmd/pipeline/internal/build"
+	"pipeline/cmd/pipeline/internal/doctor"
 	"pipeline/cmd/pipeline/internal/metrics"
 	"pipeline/cmd/pipeline/internal/ops"
+	"pipeline/cmd/pipeline/internal/view"
 	"pipeline/cmd/pipeline/internal/web"
 	"pipeline/engine/broker"
 	"pipeline/engine/broker/readonly"
@@ -80,6 +82,11 @@ func (o *observed) page(ctx context.Context, of uiOf, ready []ops.Check) (stop f
 		Command: func(command string, words ...string) string {
 			return o.app.commandLine(command, append([]string{of.path}, words...)...)
 		},
+	}
+	if server, ok := of.server.(doctor.Server); ok {
+		// A monitor's login is that of a viewer: rights that workers need are no matter of it.
+		how := doctor.Options{Path: shellWord(of.path), Looks: of.engine == nil}
+		options.Examine = func(ctx context.Context) []view.Finding { return doctor.Run(ctx, o.pipeline, server, o.app.clock, how) }
 	}
 	if of.flags.write {
 		options.Writer = of.server

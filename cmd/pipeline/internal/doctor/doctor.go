@@ -43,6 +43,9 @@ type Options struct {
 	// StaleAfter is how long a consumer without a lease was idle that counts as
 	// stale; default plan.StaleAfter.
 	StaleAfter time.Duration
+	// Looks: the login is one that only looks, a viewer's. Which rights of a worker it
+	// lacks is not asked then, and not told.
+	Looks bool
 }
 
 // examination is one run.
@@ -65,7 +68,11 @@ type examination struct {
 func Run(ctx context.Context, p *spec.Pipeline, s Server, c clock.Clock, o Options) []Finding {
 	o.Path, o.StaleAfter = cmp.Or(o.Path, "FILE"), cmp.Or(o.StaleAfter, plan.StaleAfter)
 	e := &examination{pipeline: p, server: s, clock: c, options: o}
-	e.plan = plan.Collect(ctx, p, s, c)
+	if o.Looks {
+		e.plan = plan.Look(ctx, p, s, c)
+	} else {
+		e.plan = plan.Collect(ctx, p, s, c)
+	}
 	if !e.plan.Reached && e.refusesWrites(ctx) {
 		return e.found
 	}

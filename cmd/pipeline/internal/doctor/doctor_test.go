@@ -381,3 +381,28 @@ func TestCertificatesThatEnd(t *testing.T) {
 		}
 	}
 }
+
+// A login that only looks is not told of the rights that workers need, and is not seen
+// to try them.
+func TestALoginThatLooks(t *testing.T) {
+	t.Parallel()
+	for _, version := range redistest.Versions {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			p := newPatient(t, redistest.Start(t, version, saved))
+			p.Record(t)
+			p.apply()
+			p.do("ACL", "SETUSER", "viewer", "on", ">v", "~*", "+hello", "+auth", "+ping", "+client|setname", "+time",
+				"+xinfo|stream", "+xinfo|groups", "+xinfo|consumers", "+xpending", "+xrange", "+command|docs")
+			p.load("username = \"viewer\"\n password = \"v\"", "")
+			p.do("ACL", "LOG", "RESET")
+			for looks, want := range map[bool]bool{true: false, false: true} {
+				found := doctor.Run(t.Context(), p.spec, p.open(), clock.Real(), doctor.Options{Looks: looks})
+				told := slices.ContainsFunc(found, func(f doctor.Finding) bool { return f.Code == plan.CodeRights || f.Code == plan.CodeRightsUnknown })
+				if told != want || doctor.Stops(found) != want {
+					t.Errorf("looks %v: %+v", looks, found)
+				}
+			}
+		})
+	}
+}

@@ -75,6 +75,11 @@ func (s *Site) api(mux *http.ServeMux) {
 	serve("/api/groups", func(l *look) any { return l.apiGroups() })
 	serve("/api/dead-letters", func(l *look) any { return l.apiLetters() })
 	serve("/api/problems", func(l *look) any { return s.apiProblems(l) })
+	mux.HandleFunc("GET /api/doctor", func(w http.ResponseWriter, r *http.Request) {
+		s.examineIfOld(r.Context())
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(s.apiExam()) // who asked is gone
+	})
 }
 
 func (l *look) apiGroups() []apiGroup {

@@ -16,6 +16,7 @@ type healthData struct {
 	Facts   []setting
 	Lookups int
 	Chart   chart
+	Exam    examData
 }
 
 // checkOf is a check and what is not well.
@@ -24,9 +25,12 @@ type checkOf struct {
 	Well          bool
 }
 
-func (s *Site) health(*http.Request) (*content, error) {
+func (s *Site) health(r *http.Request) (*content, error) {
+	if r.Header.Get(refreshHeader) == "" {
+		s.examineIfOld(r.Context())
+	}
 	l, now := s.look(), s.Clock.Now()
-	d := &healthData{Well: true, Lookups: len(l.history)}
+	d := &healthData{Well: true, Lookups: len(l.history), Exam: s.exam(now)}
 	for _, c := range s.Checks {
 		one := checkOf{Name: c.Name, Well: true}
 		if err := c.Check(); err != nil {
@@ -60,7 +64,11 @@ func (s *Site) health(*http.Request) (*content, error) {
 		}
 		return "no"
 	})
-	return &content{Name: "health", Title: "Health", Here: "health", Data: d, Live: true}, nil
+	c := &content{Name: "health", Title: "Health", Here: "health", Data: d, Live: true}
+	if d.Exam.Running {
+		c.Again = 2
+	}
+	return c, nil
 }
 
 // clockWords say how the clocks of server and process differ. What the answer took

@@ -4,13 +4,15 @@
 //
 // What a page shows of streams and groups comes from the poller of the process,
 // however many look: an open page costs the server nothing. Only the pages of
-// entries ask the server, once for each time that somebody opens one.
+// entries ask the server, once for each time that somebody opens one, and that of
+// health, once a minute at most for all who open it.
 //
 // What streams declare sensitive is masked here, before it is sent. The page shows
 // no address of a server and no password.
 package web
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"net/http"
@@ -40,6 +42,10 @@ type Options struct {
 	// Reader is asked for entries. Writer puts dead letters back; nil where the page
 	// changes nothing.
 	Reader, Writer broker.Broker
+	// Examine looks for what is wrong with the server, the login, the streams and the
+	// groups, as doctor does. It only looks, and returns early when ctx is done. It is
+	// nil where there is no server.
+	Examine func(ctx context.Context) []view.Finding
 	// Checks are those of /readyz.
 	Checks []ops.Check
 	Build  view.Version
@@ -70,6 +76,7 @@ type Site struct {
 	started time.Time
 	looks   looks
 	replays replays
+	exams   exams
 	// asking bounds the requests that ask the server at once, following those that
 	// are kept up to date.
 	asking, following chan struct{}
@@ -88,6 +95,7 @@ func New(o Options) *Site {
 		asking: make(chan struct{}, maxAsking), following: make(chan struct{}, maxFollowing),
 	}
 	s.replays.begin()
+	s.exams.begin()
 	mux := http.NewServeMux()
 	mux.Handle("GET /static/{name}", http.HandlerFunc(static))
 	mux.HandleFunc("GET /favicon.ico", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
@@ -105,6 +113,7 @@ func New(o Options) *Site {
 		"GET /entry":                         s.entry,
 		"GET /handler/{label}":               s.handlerPage,
 		"GET /health":                        s.health,
+		"POST /health/examine":               s.examineAgain,
 		"GET /events":                        s.events,
 		"/":                                  s.nowhere,
 	} {
@@ -120,4 +129,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.Ser
 
 // Close stops a replay between two of its batches and waits for it. Its selection
 // stays in its file.
-func (s *Site) Close() { s.replays.close() }
+func (s *Site) Close() {
+	s.exams.close()
+	s.replays.close()
+}

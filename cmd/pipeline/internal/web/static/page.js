@@ -43,7 +43,7 @@
     if (asking) { missed = true; return; }
     asking = true;
     try {
-      const answer = await fetch(location.href, { cache: "no-store", redirect: "error" });
+      const answer = await fetch(location.href, { cache: "no-store", redirect: "error", headers: { "Pipeline-Refresh": "1" } });
       if (!answer.ok) throw new Error(String(answer.status));
       take(new DOMParser().parseFromString(await answer.text(), "text/html"));
       say("live");
