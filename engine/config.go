@@ -42,6 +42,8 @@ type Config struct {
 	// error is one that passes (broker.Transient) it is waited for the server and called
 	// again; any other ends Run, which returns it. Default: none.
 	BeforeReading func(ctx context.Context) error
+	// Tracer makes spans of what is done with entries; default: none are made.
+	Tracer observe.Tracer
 	// Chance is what is otherwise random. Only tests that must run the same way
 	// every time set it.
 	Chance Chance

@@ -40,6 +40,7 @@ func (n *session) runnerOf() lane.Runner {
 	r.OnBegin(n.beginner.Begin)
 	r.OnTally(&n.sub.tally)
 	r.OnServerTime(n.time.Now)
+	r.OnTrace(n.sub.engine.cfg.Tracer)
 	if c := n.sub.spec.Claim; c != nil && !n.sub.claimsWithReads() {
 		r.OnPark(func() bool { return n.parked.Len() < mostParked })
 	}

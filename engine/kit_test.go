@@ -53,6 +53,8 @@ type bench struct {
 	sub *spec.Subscription
 	// others are further groups.
 	others []*spec.Group
+	// tracer is nil where no spans are made.
+	tracer observe.Tracer
 	log    *journal
 	ran    sync.WaitGroup
 	end    context.CancelFunc
@@ -61,7 +63,12 @@ type bench struct {
 
 // newBench starts an engine with one subscription, which change may alter.
 func newBench(t *testing.T, o memory.Options, handle function, change func(*spec.Subscription)) *bench {
-	b := &bench{t: t, clock: clock.NewVirtual(epoch)}
+	return newTraced(t, nil, o, handle, change)
+}
+
+// newTraced is newBench with a tracer.
+func newTraced(t *testing.T, tracer observe.Tracer, o memory.Options, handle function, change func(*spec.Subscription)) *bench {
+	b := &bench{t: t, clock: clock.NewVirtual(epoch), tracer: tracer}
 	b.broker = memory.New(b.clock, o)
 	b.log = &journal{clock: b.clock}
 	b.sub = subscription()
@@ -97,7 +104,7 @@ func (b *bench) start(handle function) {
 	p := &spec.Pipeline{Name: "p", Version: "1", DrainTimeout: 20 * time.Second, Groups: append([]*spec.Group{b.sub.Group}, b.others...)}
 	var err error
 	b.engine, err = engine.New(engine.Config{
-		Pipeline: p, Broker: b.broker, Clock: b.clock, Observer: b.log, Host: "host",
+		Pipeline: p, Broker: b.broker, Clock: b.clock, Observer: b.log, Host: "host", Tracer: b.tracer,
 		Handlers: map[string]sandbox.Handler{"h": handle},
 	})
 	if err != nil {

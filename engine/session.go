@@ -80,7 +80,7 @@ func (n *session) build() {
 		Parked: n.parked, Keys: n.keys, Marks: s.plan.Marks(), Settled: s.settled, Event: s.event, Fatal: s.fail, Tally: &s.tally,
 	}
 	n.settler.Repeat = s.spec.Retry.MaxAge
-	n.settler.Gates = s.gates
+	n.settler.Gates, n.settler.Traced = s.gates, cfg.Tracer != nil
 	n.settler.MinIdle, n.settler.Bury = s.minIdle, s.runner(n.owner.Consumer).BodyMissing
 	n.settler.Init()
 	n.beginner = &begin.Beginner{Broker: cfg.Broker, Owner: n.owner, Server: s.engine.server, Draining: &n.draining, Fatal: s.fail}

@@ -47,9 +47,10 @@ type builtSub struct {
 // way it is made as far as possible, for checks to go on.
 func (l *loader) build() *spec.Pipeline {
 	l.built = built{streams: map[*node]*spec.Stream{}, handlers: map[*node]*spec.Handler{}, retries: map[*node]*spec.Retry{}, subs: map[*node]*spec.Subscription{}, told: map[string]bool{}}
-	p := &spec.Pipeline{DrainTimeout: 0}
+	p := &spec.Pipeline{DrainTimeout: 0, Trace: spec.TraceLink}
 	if n := l.root.one("pipeline"); n != nil {
 		p.Name, p.Version, p.DrainTimeout = n.label, n.val("version").text, n.val("drain_timeout").dur
+		p.Trace = buildTrace(n, p.Trace)
 	}
 	l.buildBroker(p)
 	for _, n := range l.root.all("stream") {

@@ -25,7 +25,7 @@ func (l *loader) buildGroup(p *spec.Pipeline, n *node) {
 	g.spec.Start = l.groupStart(n)
 	l.deadLetter(g)
 	for _, c := range n.all("subscription") {
-		sub := &builtSub{node: c, group: g, spec: l.buildSubscription(g, c)}
+		sub := &builtSub{node: c, group: g, spec: l.buildSubscription(g, c, p.Trace)}
 		enabled := c.val("enabled")
 		sub.enabled = enabled.flag && enabled.ok
 		g.subs = append(g.subs, sub)
@@ -104,11 +104,12 @@ func isDigits(s string) bool {
 	return s != "" && len(s) <= 20 && strings.Trim(s, "0123456789") == ""
 }
 
-func (l *loader) buildSubscription(g *builtGroup, n *node) *spec.Subscription {
+func (l *loader) buildSubscription(g *builtGroup, n *node, trace spec.Trace) *spec.Subscription {
 	s := &spec.Subscription{
 		Label: n.label, Group: g.spec, Consumer: n.label, Retry: spec.DefaultRetry(),
 		Batch: int(n.val("batch").integer), Block: n.val("block").dur,
 		OnInvalid: spec.Policy(n.val("on_invalid").text), OnFailure: spec.Policy(n.val("on_failure").text), Pos: l.pos(n),
+		Trace: buildTrace(n, trace),
 	}
 	if h := n.val("handler").ref; h != nil {
 		s.Handler = l.built.handlers[h]
@@ -134,6 +135,14 @@ func (l *loader) buildSubscription(g *builtGroup, n *node) *spec.Subscription {
 		s.Idempotency.Key = l.compile(i, "key", l.bodies(stream), eval.WantIdentity)
 	}
 	return s
+}
+
+// buildTrace is what the trace block of n says, else what holds without one.
+func buildTrace(n *node, otherwise spec.Trace) spec.Trace {
+	if t := n.one("trace"); t != nil {
+		return spec.Trace(t.val("parent").text)
+	}
+	return otherwise
 }
 
 func (l *loader) buildClaim(n *node) *spec.Claim {

@@ -229,6 +229,8 @@ func fieldName(header string) string {
 		return HeaderPrefix + HeaderCorrelationID
 	case HeaderTraceParent:
 		return HeaderPrefix + HeaderTraceParent
+	case HeaderTraceState:
+		return HeaderPrefix + HeaderTraceState
 	}
 	return HeaderPrefix + header
 }

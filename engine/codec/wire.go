@@ -28,6 +28,7 @@ const (
 	HeaderContentType   = "content-type"
 	HeaderCorrelationID = "correlation-id"
 	HeaderTraceParent   = "traceparent"
+	HeaderTraceState    = "tracestate"
 	// HeaderRetryCount is how many copies retries have made of an entry so far,
 	// and HeaderRetryGroup the group that they are for.
 	HeaderRetryCount = "x-retry-count"

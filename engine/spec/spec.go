@@ -15,7 +15,9 @@ type Pipeline struct {
 	// DrainTimeout is how long running handlers may take to finish once the
 	// pipeline is asked to stop.
 	DrainTimeout time.Duration
-	Broker       Broker
+	// Trace is what holds for subscriptions that do not say it themselves.
+	Trace  Trace
+	Broker Broker
 	// Streams, Handlers, Groups and Subscriptions are in file order. Disabled
 	// subscriptions are not among them; groups may be left with none.
 	Streams  []*Stream
@@ -208,8 +210,22 @@ type Subscription struct {
 	OnInvalid   Policy
 	OnFailure   Policy
 	Idempotency *Idempotency
-	Pos         Pos
+	// Trace is how spans are tied to producers'; empty is TraceLink.
+	Trace Trace
+	Pos   Pos
 }
+
+// Trace is how the span of an entry is tied to that of its producer, where traces
+// are made.
+type Trace string
+
+// The ways to tie them.
+const (
+	// TraceLink: the span begins a trace of its own, with a link to the producer's.
+	TraceLink Trace = "link"
+	// TraceProducer: the producer's span is its parent, and its trace goes on.
+	TraceProducer Trace = "producer"
+)
 
 // Using is how pending entries are claimed.
 type Using string

@@ -41,6 +41,7 @@ var pipelineBlock = &Block{
 			Doc: "How long running handlers may take to finish once the pipeline is asked to stop. What is not settled by then stays pending. Keep it below the time after which your supervisor kills, and above every `block`.", Since: since,
 		},
 	},
+	Blocks: []*Block{traceBlock},
 }
 
 var variableBlock = &Block{

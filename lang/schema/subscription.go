@@ -61,7 +61,7 @@ var subscriptionBlock = &Block{
 			Doc: "What happens after a failed attempt: another one, by the retry policy; a dead letter at once; or the subscription stops.", Since: since,
 		},
 	},
-	Blocks: []*Block{claimBlock, workersBlock, replyBlock, routeBlock, idempotencyBlock},
+	Blocks: []*Block{claimBlock, workersBlock, replyBlock, routeBlock, idempotencyBlock, traceBlock},
 }
 
 var claimBlock = &Block{

@@ -50,6 +50,8 @@ type Item struct {
 	// Action and Outcome are what the lane decided.
 	Action  Action
 	Outcome observe.Outcome
+	// Span is of the attempt, from its beginning on; nil where no spans are made.
+	Span observe.Span
 
 	state atomic.Uint32
 	lease atomic.Uint32

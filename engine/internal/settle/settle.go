@@ -67,6 +67,8 @@ type Settler struct {
 	Fatal   func(error)
 	// Tally counts what outcomes do not tell; it may be nil.
 	Tally *tally.Tally
+	// Traced: items have spans, which end here.
+	Traced bool
 
 	in     chan batch.Share
 	closed atomic.Bool
@@ -254,6 +256,7 @@ func (s *Settler) giveUp(ctx context.Context, shares []batch.Share, err error) {
 		s.report(shares)
 		return
 	}
+	s.endSpans(false)
 	for _, share := range shares {
 		s.leave(share.Len())
 		s.forget(share)
@@ -355,6 +358,7 @@ func (s *Settler) report(shares []batch.Share) {
 			s.Tally.Count(tally.Waiting, 1)
 		}
 	}
+	s.endSpans(true)
 	s.Settled(w.outcomes)
 	if s.Keys != nil {
 		w.note()

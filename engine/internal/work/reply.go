@@ -169,21 +169,16 @@ func (r *Runner) partitionKey(it *batch.Item, m *outcome.Message, t *target) (st
 	return it.Key, nil
 }
 
-// travelling are the headers that go from an entry to its replies by
-// themselves.
-var travelling = []string{codec.HeaderCorrelationID, codec.HeaderTraceParent}
-
 // replyHeaders gathers the headers of a reply: those that travel by
 // themselves, the block's, the handler's. A later one replaces an earlier one
 // of its name.
 func (r *Runner) replyHeaders(it *batch.Item, m *outcome.Message, t *target) error {
 	r.headers = r.headers[:0]
 	if len(it.Body.Headers) > 0 {
-		for _, name := range travelling {
-			if v, ok := it.Body.Header(name); ok {
-				r.set(name, v)
-			}
-		}
+		r.travel(it, codec.HeaderCorrelationID)
+	}
+	if len(it.Body.Headers) > 0 || it.Span != nil {
+		r.carry(it, t.stream.Name)
 	}
 	for _, h := range t.headers {
 		v, err := h.value.Eval(&r.env)
@@ -202,6 +197,10 @@ func (r *Runner) set(name, text string) {
 	for i := range r.headers {
 		if r.headers[i].Name == name {
 			r.headers[i].Value = text
+			if name == codec.HeaderTraceParent {
+				// The state belongs to the parent that it came with.
+				r.headers = slices.DeleteFunc(r.headers, func(h outcome.Header) bool { return h.Name == codec.HeaderTraceState })
+			}
 			return
 		}
 	}

@@ -38,6 +38,8 @@ type Runner struct {
 	begin func(context.Context, *batch.Item) bool
 	// tally counts the runs; nil in a dry-run.
 	tally *tally.Tally
+	// tracer makes the spans; nil makes none.
+	tracer observe.Tracer
 
 	instance sandbox.Instance
 	version  uint64
@@ -96,6 +98,9 @@ func (r *Runner) Run(ctx context.Context, it *batch.Item) bool {
 	out := &it.Outcome
 	*out = observe.Outcome{
 		ID: it.Delivery.ID, Key: it.Key, Deliveries: it.Delivery.Deliveries, Attempt: it.Used + 1,
+	}
+	if r.tracer != nil {
+		r.trace(it)
 	}
 	switch {
 	case it.Foreign:

@@ -284,3 +284,25 @@ func TestWhatAHandlerIsShown(t *testing.T) {
 		t.Errorf("headers %v, fields %v", d.Headers, d.Fields)
 	}
 }
+
+// TestWithoutATracerAnEntryCostsNoAllocation: not even one for headers that could
+// carry a context.
+func TestWithoutATracerAnEntryCostsNoAllocation(t *testing.T) {
+	plan, err := work.Compile(subscription(), "1.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &handler{say: outcome.Outcome{Kind: outcome.Ack}}
+	r := work.NewRunner(plan, "me", func() (sandbox.Handler, uint64) { return closer{h}, 1 }, clock.NewVirtual(now), rand.Float64, nil)
+	defer r.Close()
+	b := batch.Get(1)
+	it := b.Grow()
+	it.Delivery = broker.Delivery{Entry: broker.Entry{
+		ID: broker.ID{Ms: 1}, Fields: []broker.Field{field("_payload", "{}"), field("h:traceparent", "t"), field("h:tracestate", "s")},
+	}}
+	plan.Prepare(b)
+	ctx := t.Context()
+	if n := testing.AllocsPerRun(1000, func() { r.Run(ctx, it) }); n != 0 {
+		t.Errorf("%v allocations an entry", n)
+	}
+}

@@ -71,6 +71,9 @@ func subscriptionSettings(s *spec.Subscription) []setting {
 		}
 		all = append(all, setting{Name: "routes", Value: strings.Join(to, ", ")})
 	}
+	if s.Trace == spec.TraceProducer {
+		all = append(all, setting{Name: "traces", Value: "go on with the producer's"})
+	}
 	if s.Idempotency != nil {
 		all = append(all, setting{Name: "one effect per key", Value: "remembered for " + view.Duration(s.Idempotency.Window)})
 	}
