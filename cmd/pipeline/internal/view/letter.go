@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"pipeline/cmd/pipeline/internal/deadletters"
@@ -242,7 +244,26 @@ func legible(s string) string {
 	}
 	v := value.NewString(s)
 	out, _ := value.AppendJSON(nil, &v) // a valid string cannot fail
-	return string(out)
+	return escapeHostile(string(out))
+}
+
+// escapeHostile writes as JSON escapes what JSON leaves as it is and a terminal or a
+// browser would act on: marks that turn the direction of what follows, for one.
+func escapeHostile(s string) string {
+	if !strings.ContainsFunc(s, hostile) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if !hostile(r) {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&b, "\\u%04x", unit)
+		}
+	}
+	return b.String()
 }
 
 // shorten cuts a text at n bytes.
