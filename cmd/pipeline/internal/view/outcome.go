@@ -224,10 +224,15 @@ func (l *lines) log(dst []byte, line *sandbox.LogLine) []byte {
 	styles := map[string]style{"warn": yellow, "error": red}
 	dst = appendSpaces(dst, logIndent)
 	dst = l.p.pad(dst, styles[level], level, len("debug")+gap)
+	return append(append(dst, l.cut(logText(line), logIndent+len("debug")+gap)...), '\n')
+}
+
+// logText is a line that a handler logged, with what it said beside it.
+func logText(line *sandbox.LogLine) string {
 	var text strings.Builder
 	text.WriteString(line.Message)
 	for i := range line.Attrs {
 		text.WriteString("  " + line.Attrs[i].Name + "=" + line.Attrs[i].Value)
 	}
-	return append(append(dst, l.cut(text.String(), logIndent+len("debug")+gap)...), '\n')
+	return text.String()
 }

@@ -26,6 +26,11 @@ type entryData struct {
 	Letters  []letterOf
 	Searched int64
 	Whole    bool
+	// Caused are the replies that may be its own.
+	Caused causedData
+	// Runners may run it here.
+	Runners []choiceOf
+	Command string
 }
 
 // fateOf is what became of an entry in a group.
@@ -90,6 +95,13 @@ func (s *Site) entry(r *http.Request) (*content, error) {
 	}
 	if err := s.became(ctx, d, stream, id); err != nil {
 		return nil, err
+	}
+	if body != nil {
+		if d.Caused, err = s.caused(ctx, stream, body); err != nil {
+			return nil, err
+		}
+		d.Runners = s.runners(stream.Name, nil)
+		d.Command = s.Command("dry-run", "--live", "--stream", stream.Name, "--from", id.String(), "--to", id.String())
 	}
 	return &content{Name: "entry", Title: "Entry " + id.String(), Here: "overview", Data: d}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"pipeline/cmd/pipeline/internal/metrics"
+	"pipeline/cmd/pipeline/internal/trial"
 	"pipeline/cmd/pipeline/internal/view"
 	"pipeline/engine/spec"
 )
@@ -20,6 +21,7 @@ type handlerData struct {
 	Calls   int64
 	Failed  int64
 	Command string
+	Try     tryData
 }
 
 // userOf is a subscription that a handler runs for.
@@ -39,6 +41,7 @@ func (s *Site) handlerPage(r *http.Request) (*content, error) {
 		Label: view.Clean(h.Label), Source: view.Clean(h.Source), Function: view.Clean(h.Function), Settings: handlerSettings(h),
 		Command: s.Command("dry-run", "--live", "--count", "100"),
 	}
+	d.Try = tryData{Action: handlerLink(h.Label) + "/try", Subscriptions: s.runsFor(h), Most: min(h.Limits.Timeout, trial.MostTime)}
 	if s.Sum != nil {
 		d.Sum = s.Sum(h.Label)
 	}

@@ -332,6 +332,8 @@ type letterData struct {
 	Write   bool
 	Replay  string
 	Export  string
+	// Runners may run the entry that it was, here.
+	Runners []choiceOf
 }
 
 // mostBody is how many bytes of a body a page shows.
@@ -365,6 +367,9 @@ func (s *Site) letter(r *http.Request) (*content, error) {
 		EntryStream: view.Clean(l.Facts.Stream), Version: view.Clean(l.Facts.PipelineVersion), FirstDelivery: l.Facts.FirstDelivery,
 		LastDelivery: l.Facts.LastDelivery, Write: s.Writer != nil, Back: link("/dead-letters", "stream", c.Stream),
 		Replay: s.Command("dlq replay", c.Stream, "--id", id.String()), Export: s.Command("dlq export", c.Stream, "--id", id.String()),
+	}
+	if g := l.Group(); g != nil {
+		d.Runners = s.runners(g.Stream.Name, g)
 	}
 	if l.Stream() != nil {
 		d.EntryLink = link("/entry", "stream", l.Facts.Stream, "id", l.Facts.ID)

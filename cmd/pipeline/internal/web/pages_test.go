@@ -273,7 +273,7 @@ func TestAHandlerHealthAndEvents(t *testing.T) {
 		w.add(`[]`)
 		w.settled(21)
 		w.page("/handler/post", `<p class="value">21</p>`, "hash of its code", "post_payment", "!Nothing works")
-		w.page("/health", "All is well", strings.TrimPrefix(s.FullVersion(), "Redis "), "as this machine")
+		w.page("/health", "Every check of this process passes", strings.TrimPrefix(s.FullVersion(), "Redis "), "as this machine")
 		w.page("/events", "group.created", "subscription.reading", "ledger")
 		w.page("/events?text=nothing+like+it", "Nothing has happened")
 		w.page("/events?level=error", "!subscription.reading")

@@ -1,5 +1,5 @@
-// Package web is the page on which people look at a pipeline, and, where that is
-// allowed, put dead letters back. It is rendered on the server and readable without
+// Package web is the page on which people look at a pipeline, try its handlers without
+// effects, and, where that is allowed, put dead letters back. It is rendered on the server and readable without
 // scripts; a small script keeps what is shown up to date.
 //
 // What a page shows of streams and groups comes from the poller of the process,
@@ -21,6 +21,7 @@ import (
 	"pipeline/cmd/pipeline/internal/metrics"
 	"pipeline/cmd/pipeline/internal/ops"
 	"pipeline/cmd/pipeline/internal/topology"
+	"pipeline/cmd/pipeline/internal/trial"
 	"pipeline/cmd/pipeline/internal/view"
 	"pipeline/engine/broker"
 	"pipeline/engine/clock"
@@ -77,6 +78,7 @@ type Site struct {
 	looks   looks
 	replays replays
 	exams   exams
+	trial   *trial.Runner
 	// asking bounds the requests that ask the server at once, following those that
 	// are kept up to date.
 	asking, following chan struct{}
@@ -94,6 +96,7 @@ func New(o Options) *Site {
 		Options: o, view: view.New(view.Options{Out: io.Discard, Err: io.Discard}), graph: topology.New(o.Pipeline), started: o.Clock.Now(),
 		asking: make(chan struct{}, maxAsking), following: make(chan struct{}, maxFollowing),
 	}
+	s.trial = trial.New(o.Pipeline, s.view, o.Clock)
 	s.replays.begin()
 	s.exams.begin()
 	mux := http.NewServeMux()
@@ -111,7 +114,9 @@ func New(o Options) *Site {
 		"POST /dead-letters/replay/{token}":  s.start,
 		"POST /dead-letters/discard/{token}": s.discard,
 		"GET /entry":                         s.entry,
+		"POST /entry/try":                    s.tryEntry,
 		"GET /handler/{label}":               s.handlerPage,
+		"POST /handler/{label}/try":          s.tryHandler,
 		"GET /health":                        s.health,
 		"POST /health/examine":               s.examineAgain,
 		"GET /events":                        s.events,
@@ -132,4 +137,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.Ser
 func (s *Site) Close() {
 	s.exams.close()
 	s.replays.close()
+	if err := s.trial.Close(); err != nil {
+		s.Log.Warn("what was compiled to try handlers was not freed", slog.String("event", "ui.closed"), slog.String("error", err.Error()))
+	}
 }
