@@ -51,8 +51,12 @@ var reads = map[string]call{
 		s.Time = time.Time{} // goes on by itself
 		for i := range s.Streams {
 			for j := range s.Streams[i].Groups {
-				for c := range s.Streams[i].Groups[j].Consumers {
-					s.Streams[i].Groups[j].Consumers[c].Idle = 0
+				group := &s.Streams[i].Groups[j]
+				for c := range group.Consumers {
+					group.Consumers[c].Idle = 0
+				}
+				for p := range group.Oldest {
+					group.Oldest[p].Idle = 0
 				}
 			}
 		}
@@ -108,7 +112,7 @@ var writes = map[string]call{
 		return b.Renew(ctx, owner, []broker.ID{{Ms: 1}})
 	},
 	"Release": func(ctx context.Context, b broker.Broker) (any, error) {
-		return nil, b.Release(ctx, owner, []broker.ID{{Ms: 1}})
+		return nil, b.Release(ctx, owner, []broker.ID{{Ms: 1}}, time.Hour)
 	},
 	"Settle": func(ctx context.Context, b broker.Broker) (any, error) {
 		return b.Settle(ctx, &broker.Settlement{Owner: owner, Acks: []broker.ID{{Ms: 1}}})
