@@ -41,7 +41,7 @@ type Broker struct {
 	mayDelete sync.Map
 	// mayMark holds those in which it was seen to be allowed to mark keys.
 	mayMark sync.Map
-	// room is how many bytes the last read brought.
+	// room is how many bytes the next read is expected to bring: see roomAfter.
 	room atomic.Int64
 	// sweeps holds how far SaveFloor has looked through records, by stream and
 	// group.

@@ -84,7 +84,7 @@ func (b *Broker) blocking(ctx context.Context, block time.Duration, list []any) 
 	if err := b.await(ctx, answer, block, redis.NewRawWriteToCmd(answer, &said, list...)); err != nil {
 		return "", err
 	}
-	b.room.Store(int64(said.text.Len()))
+	b.room.Store(int64(roomAfter(said.room, said.text.Len())))
 	return said.text.String(), nil
 }
 

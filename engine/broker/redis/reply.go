@@ -18,11 +18,14 @@ type reply struct {
 
 // Write implements io.Writer.
 func (r *reply) Write(p []byte) (int, error) {
-	if r.text.Len() == 0 {
+	if r.text.Len() == 0 && !nothing(p) {
 		r.text.Grow(max(r.room, len(p)))
 	}
 	return r.text.Write(p)
 }
+
+// nothing reports whether a reply that begins so has nothing in it.
+func nothing(p []byte) bool { return len(p) > 1 && (p[0] == '_' || p[1] == '-') }
 
 // ReadFrom implements io.ReaderFrom: io.Copy would make a buffer for every
 // string of the reply. What the client has buffered is taken from there.
@@ -47,3 +50,9 @@ func (r *reply) ReadFrom(from io.Reader) (n int64, err error) {
 	}
 	return n, err
 }
+
+// roomAfter is the room for the reply after one of n bytes for which there was so
+// much room. It fades with replies that need less, and not at once: a read of new
+// entries, which finds none or a few, comes between two that claim a thousand. A
+// little more than was needed is cheaper than to begin again for the last entry.
+func roomAfter(room, n int) int { return max(n+n/16, room-room/4) }

@@ -49,3 +49,32 @@ func TestReplyFromAnotherReader(t *testing.T) {
 		t.Errorf("%d, %v, %q", n, err, r.text.String())
 	}
 }
+
+// TestAReplyWithNothingInItTakesNoRoom: it comes between large ones where entries
+// are claimed, and all the time where nothing happens.
+func TestAReplyWithNothingInItTakesNoRoom(t *testing.T) {
+	for _, nothing := range []string{"_\r\n", "*-1\r\n", "$-1\r\n"} {
+		r := reply{room: 1 << 20}
+		if _, err := r.Write([]byte(nothing)); err != nil || r.text.Cap() > 64 {
+			t.Errorf("%q takes %d bytes, %v", nothing, r.text.Cap(), err)
+		}
+	}
+}
+
+// TestRoomFadesWithSmallReplies: what was large stays expected for some replies,
+// and not for good.
+func TestRoomFadesWithSmallReplies(t *testing.T) {
+	room := roomAfter(0, 320_000)
+	if room < 320_000 {
+		t.Fatalf("room for %d after a reply of 320,000", room)
+	}
+	if after := roomAfter(room, 5); after < room/2 {
+		t.Errorf("room for %d after one small reply", after)
+	}
+	for range 40 {
+		room = roomAfter(room, 300)
+	}
+	if room > 1000 {
+		t.Errorf("room for %d after many small replies", room)
+	}
+}
