@@ -36,15 +36,19 @@ func (b *Broker) Admit(ctx context.Context, r broker.AdmitRequest) ([]broker.Adm
 			low, high = broker.Earlier(low, entries[i].ID), broker.Later(high, entries[i].ID)
 		}
 		mark := admitScript.call(a, 2)
-		a.add(r.Stream, keys.records, r.Group, r.Consumer)
-		a.int(milliseconds(r.MinIdle))
-		a.int(int64(r.MaxAttempts))
-		a.id(low)
-		a.id(high)
+		a.add(r.Stream, keys.records)
+		a.pack(r.Group)
+		a.pack(r.Consumer)
+		a.packInt(milliseconds(r.MinIdle))
+		a.packInt(int64(r.MaxAttempts))
+		a.packInt(int64(len(entries)))
+		a.packID(low)
+		a.packID(high)
+		a.packIDs(len(entries), func(i int) broker.ID { return entries[i].ID })
 		for i := range entries {
-			a.id(entries[i].ID)
-			a.int(entries[i].Deliveries)
+			a.packInt(entries[i].Deliveries)
 		}
+		a.packed()
 		p.add(ctx, admitScript, a.since(mark))
 	}
 	if err := b.send(ctx, &p); err != nil {
@@ -52,8 +56,9 @@ func (b *Broker) Admit(ctx context.Context, r broker.AdmitRequest) ([]broker.Adm
 	}
 	out := make([]broker.Admission, 0, len(r.Entries))
 	for i := range p.cmds {
+		list, _ := p.reply(i).([]any)
 		var err error
-		if out, err = appendAdmissions(out, texts(p.reply(i))); err != nil {
+		if out, err = appendAdmissions(out, list); err != nil {
 			return nil, b.fail(op, err)
 		}
 	}
@@ -94,19 +99,31 @@ func (b *Broker) Begin(ctx context.Context, o broker.Owner, ids []broker.ID) ([]
 }
 
 // appendAdmissions reads one answer of the script.
-func appendAdmissions(out []broker.Admission, reply []string) ([]broker.Admission, error) {
-	if len(reply) == 0 || len(reply) != 1+2*len(reply[0]) {
-		return nil, fmt.Errorf("%w of the admit script", errProtocol)
+func appendAdmissions(out []broker.Admission, reply []any) ([]broker.Admission, error) {
+	wrong := fmt.Errorf("%w of the admit script", errProtocol)
+	if len(reply)%3 != 1 {
+		return nil, wrong
 	}
-	for i := range len(reply[0]) {
-		record, err := parseRecord(reply[1+2*i])
-		if err != nil {
+	letters, _ := reply[0].(string)
+	first := len(out)
+	for i := range len(letters) {
+		out = append(out, broker.Admission{Verdict: verdicts[letters[i]]})
+	}
+	for with := range slices.Chunk(reply[1:], 3) {
+		index, _ := with[0].(string)
+		text, _ := with[1].(string)
+		ms, _ := with[2].(string)
+		i, known := number(index)
+		remaining, timed := number(ms)
+		if !known || !timed || i < 0 || i >= int64(len(letters)) {
+			return nil, wrong
+		}
+		a := &out[first+int(i)]
+		a.Remaining = time.Duration(remaining) * time.Millisecond
+		var err error
+		if a.Record, err = parseRecord(text); err != nil {
 			return nil, err
 		}
-		remaining, _ := number(reply[2+2*i])
-		out = append(out, broker.Admission{
-			Verdict: verdicts[reply[0][i]], Record: record, Remaining: time.Duration(remaining) * time.Millisecond,
-		})
 	}
 	return out, nil
 }

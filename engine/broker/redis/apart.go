@@ -235,7 +235,7 @@ func (b *Broker) acknowledge(ctx context.Context, p *settling, steps []int) erro
 		}
 		id := p.Steps[step].ID
 		s.Steps, of = append(s.Steps, broker.Step{ID: id}), append(of, step)
-		if p.forget[id] {
+		if p.forgets(id) {
 			s.Forget = append(s.Forget, id)
 		}
 	}

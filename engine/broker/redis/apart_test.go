@@ -41,18 +41,20 @@ func TestApart(t *testing.T) {
 			one, other := far(t)
 			ids := fill(t, b, 4)
 			read(t, b, "c", 3)
+			recorded(t, b, ids[:3])
 			step := func(i int) broker.Step {
 				text := field("n", fmt.Sprint(i))
 				return broker.Step{ID: ids[i], Publish: []broker.Add{
 					message(one, text), message(other, text), message(one, field("second", "x")), message("{"+stream+"}near", text),
 				}}
 			}
-			s := &broker.Settlement{Owner: owner("c"), Acks: ids[:1], Forget: ids[:3], Steps: []broker.Step{step(1), step(2), {ID: ids[3], Publish: step(3).Publish}}}
+			s := &broker.Settlement{Owner: owner("c"), Acks: ids[:1], Forget: ids, Steps: []broker.Step{step(1), step(2), {ID: ids[3], Publish: step(3).Publish}}}
 			r := settle(t, b, s)
 			want(t, r, broker.Done, broker.Done, broker.NotOwned)
 			if left := pendingOf(t, b); len(left) != 0 {
 				t.Errorf("pending: %v", left)
 			}
+			wantRecords(t, b, ids[:3], false, false, false)
 			lengths := func(when string, first, second int64) {
 				t.Helper()
 				if x, y := c.XLen(t.Context(), one).Val(), c.XLen(t.Context(), other).Val(); x != first || y != second {

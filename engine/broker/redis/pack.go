@@ -49,17 +49,17 @@ func (a *args) packID(id broker.ID) {
 	}
 }
 
-// packIDs appends the ids of steps as one string, with blanks between them.
-func (a *args) packIDs(steps []broker.Step) {
+// packIDs appends n ids, at most 1,500, as one string, with blanks between them.
+func (a *args) packIDs(n int, id func(i int) broker.ID) {
 	a.element()
 	// As long as its length can be told by two bytes: a script has few steps.
 	a.text = append(a.text, 0xda, 0, 0)
 	start := len(a.text)
-	for i := range steps {
+	for i := range n {
 		if i > 0 {
 			a.text = append(a.text, ' ')
 		}
-		a.text = steps[i].ID.Append(a.text)
+		a.text = id(i).Append(a.text)
 	}
 	binary.BigEndian.PutUint16(a.text[start-2:], uint16(len(a.text)-start)) //nolint:gosec // 250 ids of at most 41 bytes
 }

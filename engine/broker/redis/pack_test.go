@@ -31,7 +31,7 @@ func TestPackedIsWhatAServerUnpacks(t *testing.T) {
 		}
 		var steps []broker.Step
 		for i := range maxEntries {
-			a.packIDs(steps)
+			a.packIDs(len(steps), func(i int) broker.ID { return steps[i].ID })
 			var ids []string
 			for _, step := range steps {
 				ids = append(ids, step.ID.String())

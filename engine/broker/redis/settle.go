@@ -16,10 +16,12 @@ const maxAcks = 2000
 // each script the place of its answers in the result.
 type settling struct {
 	*broker.Settlement
-	keys   *groupKeys
-	args   *args
-	batch  batch
+	keys  *groupKeys
+	args  *args
+	batch batch
+	// forget are the entries whose records are dropped, all: it is all of them.
 	forget map[broker.ID]bool
+	all    bool
 	marks  marking
 	calls  []settleCall
 	result broker.SettleResult
@@ -102,7 +104,8 @@ func (b *Broker) checkAck(ctx context.Context, o broker.Owner) error {
 
 // acks appends the unfenced acknowledgements, and what drops their records.
 func (p *settling) acks(ctx context.Context) {
-	if len(p.Forget) > 0 {
+	p.all = len(p.Forget) == len(p.Acks)+len(p.Steps)
+	if len(p.Forget) > 0 && !p.all {
 		p.forget = make(map[broker.ID]bool, len(p.Forget))
 		for _, id := range p.Forget {
 			p.forget[id] = true
@@ -114,7 +117,7 @@ func (p *settling) acks(ctx context.Context) {
 		p.args.add("XACK", p.Stream, p.Group)
 		for _, id := range ids {
 			p.args.id(id)
-			if p.forget[id] {
+			if p.forgets(id) {
 				forget = append(forget, id)
 			}
 		}
@@ -129,6 +132,9 @@ func (p *settling) acks(ctx context.Context) {
 		p.batch.add(ctx, nil, p.args.since(mark))
 	}
 }
+
+// forgets reports whether the record of an entry is dropped with it.
+func (p *settling) forgets(id broker.ID) bool { return p.all || p.forget[id] }
 
 // read puts the answers of the scripts into the result.
 func (p *settling) read(b *Broker) error {

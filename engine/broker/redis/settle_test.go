@@ -150,7 +150,7 @@ func TestSettleAmongManyOthers(t *testing.T) {
 		if err != nil || !slices.Equal(held, []broker.Holding{broker.Held, broker.HeldByOther, broker.Held}) {
 			t.Errorf("renewed: %v, %v", held, err)
 		}
-		if err := b.Release(t.Context(), owner("c"), []broker.ID{ids[998], ids[3]}); err != nil {
+		if err := b.Release(t.Context(), owner("c"), []broker.ID{ids[998], ids[3]}, 48*time.Hour); err != nil {
 			t.Error(err)
 		}
 		took, err := b.TakeOver(t.Context(), owner("d"), "c", []broker.ID{ids[997], ids[0], ids[4]})
@@ -249,26 +249,52 @@ func TestSettleUnderOutOfMemory(t *testing.T) {
 	}
 }
 
+// recorded writes a record for each entry.
+func recorded(t *testing.T, b *redis.Broker, ids []broker.ID) {
+	t.Helper()
+	waits := &broker.Settlement{Owner: owner("c")}
+	for _, id := range ids {
+		waits.Waits = append(waits.Waits, broker.Wait{ID: id, Error: "again"})
+	}
+	settle(t, b, waits)
+}
+
+// wantRecords says of which entries there are records.
+func wantRecords(t *testing.T, b *redis.Broker, ids []broker.ID, kept ...bool) {
+	t.Helper()
+	records, err := b.Records(t.Context(), stream, group, ids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range ids {
+		if (records[i].Error != "") != kept[i] {
+			t.Errorf("record %d: %+v", i, records[i])
+		}
+	}
+}
+
+// TestSettleForgetsAll: what was claimed goes with its records, in whatever way it
+// goes.
+func TestSettleForgetsAll(t *testing.T) {
+	everyVersion(t, func(t *testing.T, _ *redistest.Server, b *redis.Broker) {
+		ids := fill(t, b, 5)
+		read(t, b, "c", 10)
+		recorded(t, b, ids)
+		settle(t, b, &broker.Settlement{Owner: owner("c"), Acks: ids[:1], Forget: ids[:4], Steps: []broker.Step{
+			reply(ids[1]), {ID: ids[2], Publish: []broker.Add{wideTo(replies)}}, reply(ids[3]),
+		}})
+		wantRecords(t, b, ids, false, false, false, false, true)
+	})
+}
+
 func TestSettleForgets(t *testing.T) {
 	everyVersion(t, func(t *testing.T, s *redistest.Server, b *redis.Broker) {
 		ids := fill(t, b, 4)
 		read(t, b, "c", 10)
-		waits := &broker.Settlement{Owner: owner("c")}
-		for _, id := range ids {
-			waits.Waits = append(waits.Waits, broker.Wait{ID: id, Error: "again"})
-		}
-		settle(t, b, waits)
+		recorded(t, b, ids)
 		settle(t, b, &broker.Settlement{Owner: owner("c"), Acks: ids[:2], Steps: []broker.Step{reply(ids[2]), reply(ids[3])},
 			Forget: []broker.ID{ids[0], ids[2]}})
-		records, err := b.Records(t.Context(), stream, group, ids)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, kept := range []bool{false, true, false, true} {
-			if (records[i].Error != "") != kept {
-				t.Errorf("record %d: %+v", i, records[i])
-			}
-		}
+		wantRecords(t, b, ids, false, true, false, true)
 	})
 }
 

@@ -102,7 +102,7 @@ func (p *settling) step(ctx context.Context, first, last int) {
 	a.packInt(int64(len(steps)))
 	a.packID(low)
 	a.packID(high)
-	a.packIDs(steps)
+	a.packIDs(len(steps), func(i int) broker.ID { return steps[i].ID })
 	p.keysOf(steps, marks)
 	for len(steps) > 0 {
 		n := 1
@@ -132,7 +132,7 @@ func (p *settling) keysOf(steps []broker.Step, marks bool) {
 // alike reports whether the messages of two steps have the same shape, so that
 // it is told once for both. Nearly all of a batch are alike.
 func (p *settling) alike(x, y *broker.Step) bool {
-	return p.forget[x.ID] == p.forget[y.ID] && x.Gone == y.Gone && slices.EqualFunc(x.Publish, y.Publish, func(m, n broker.Add) bool {
+	return p.forgets(x.ID) == p.forgets(y.ID) && x.Gone == y.Gone && slices.EqualFunc(x.Publish, y.Publish, func(m, n broker.Add) bool {
 		return m.Stream == n.Stream && m.MaxLen == n.MaxLen && slices.EqualFunc(m.Fields, n.Fields, func(f, g broker.Field) bool {
 			return f.Name == g.Name
 		})
@@ -144,7 +144,7 @@ func (p *settling) run(steps []broker.Step, to []string) {
 	a := p.args
 	a.packInt(int64(len(steps)))
 	flags := int64(0)
-	if p.forget[steps[0].ID] {
+	if p.forgets(steps[0].ID) {
 		flags++
 	}
 	if steps[0].Gone {

@@ -89,7 +89,7 @@ func (p *settling) ackWide(s *broker.Step) []any {
 	p.args.add(to...)
 	p.args.add(p.Group)
 	p.args.id(s.ID)
-	p.args.flag(p.forget[s.ID])
+	p.args.flag(p.forgets(s.ID))
 	return ackWideScript.withText(p.args.since(mark))
 }
 

@@ -229,6 +229,9 @@ func (d *Dispatcher) check(ctx context.Context, ds []broker.Delivery, by arrival
 		case d.Held.Contains(e.ID), by != fetched && d.Keys.Contains(e.ID):
 			s.Waits = append(s.Waits, broker.Wait{ID: e.ID, Uncount: true})
 		default:
+			if again == nil {
+				again = make([]broker.Delivery, 0, len(ds)) // nearly always it is all of them
+			}
 			again = append(again, e)
 			if e.Deliveries > 0 {
 				d.Tally.Count(tally.Claimed, 1)
@@ -242,6 +245,9 @@ func (d *Dispatcher) check(ctx context.Context, ds []broker.Delivery, by arrival
 	admitted, admitErr := d.admit(ctx, again)
 	if err == nil {
 		err = admitErr
+	}
+	if run == nil {
+		return admitted, err
 	}
 	return append(run, admitted...), err
 }
@@ -291,7 +297,9 @@ func (d *Dispatcher) inquire(
 	if len(again) == 0 {
 		return nil, nil
 	}
-	req := broker.AdmitRequest{Owner: d.Owner, MinIdle: minIdle, MaxAttempts: d.MaxAttempts}
+	req := broker.AdmitRequest{
+		Owner: d.Owner, MinIdle: minIdle, MaxAttempts: d.MaxAttempts, Entries: make([]broker.Redelivery, 0, len(again)),
+	}
 	for _, e := range again {
 		req.Entries = append(req.Entries, broker.Redelivery{ID: e.ID, Deliveries: e.Deliveries})
 	}
@@ -302,9 +310,9 @@ func (d *Dispatcher) inquire(
 		d.Tally.Count(tally.Unasked, len(again))
 		return nil, err
 	}
-	var run []candidate
-	for i, a := range admissions {
-		e := again[i]
+	run := make([]candidate, 0, len(again))
+	for i := range admissions {
+		e, a := again[i], &admissions[i]
 		c := candidate{delivery: e, used: int(a.Record.Attempts(e.Deliveries)), past: a.Record.Error, first: a.Record.First, waited: !a.Record.Due.IsZero()}
 		switch a.Verdict {
 		case broker.Run:
@@ -315,10 +323,10 @@ func (d *Dispatcher) inquire(
 			run = append(run, c)
 		case broker.NotDue:
 			d.Tally.Count(tally.NotDue, 1)
-			not(e, &a)
+			not(e, a)
 		case broker.Lost:
 			d.Tally.Count(tally.Lost, 1)
-			not(e, &a)
+			not(e, a)
 		}
 	}
 	return run, nil

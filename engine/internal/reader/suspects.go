@@ -2,6 +2,7 @@ package reader
 
 import (
 	"context"
+	"slices"
 
 	"pipeline/engine/broker"
 	"pipeline/engine/internal/tally"
@@ -14,6 +15,9 @@ import (
 // held it must not be put back, since later entries of its key would pass it; it
 // takes the room of others there. ds are sorted by id.
 func (d *Dispatcher) suspects(ctx context.Context, ds []candidate) (others, alone []candidate, err error) {
+	if !slices.ContainsFunc(ds, func(c candidate) bool { return c.alone }) {
+		return ds, nil, nil
+	}
 	room := d.Suspects - d.Held.Alone()
 	back := broker.Settlement{Owner: d.Owner}
 	for _, c := range ds {
