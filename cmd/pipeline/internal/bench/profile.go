@@ -8,6 +8,17 @@ import (
 	"runtime/pprof"
 )
 
+// profile has the last of the product's rounds of a series profiled, of which
+// products counts those that have begun.
+func (r *Runner) profile(j *Job, side Side, products *int) {
+	if side != Product {
+		return
+	}
+	if *products++; *products == r.Rounds {
+		j.Profile = r.Profile
+	}
+}
+
 // startProfile begins a CPU profile in a folder. done ends it and writes the
 // profile of allocations beside it, which is that of the whole process. Without
 // a folder it does nothing.

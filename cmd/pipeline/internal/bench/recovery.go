@@ -27,10 +27,14 @@ func (r *Runner) recovering(ctx context.Context, pending int64) error {
 	}
 	worst, name := map[Side]time.Duration{}, map[Side]string{}
 	var log slowlog
+	products := 0
 	figures := append([]Figure{seconds, slowest}, throughput...)
 	err := r.series(ctx, "recovery", strconv.FormatInt(pending, 10)+" pending", figures, func(ctx context.Context, side Side) (Sample, error) {
 		job := r.job(side)
 		job.Streams, job.Cold, job.Total = []string{stream}, true, r.Entries
+		if pending == r.Entries {
+			r.profile(&job, side, &products)
+		}
 		if err := r.createGroups(ctx, &job, []string{"0"}); err != nil {
 			return nil, err
 		}

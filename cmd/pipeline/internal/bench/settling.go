@@ -33,10 +33,8 @@ func (r *Runner) settling(ctx context.Context, scenario string, handlers []strin
 		err := r.series(ctx, scenario, name, throughput, func(ctx context.Context, side Side) (Sample, error) {
 			job := r.job(side)
 			job.Handler, job.Reply = handler, replyTo
-			if side == Product {
-				if products++; products == r.Rounds && scenario == "reply" {
-					job.Profile = r.Profile
-				}
+			if scenario == "reply" {
+				r.profile(&job, side, &products)
 			}
 			return s.drain(ctx, job)
 		})
