@@ -8,7 +8,6 @@ import (
 	"pipeline/engine/broker"
 	"pipeline/engine/internal/hold"
 	"pipeline/engine/internal/lane"
-	"pipeline/engine/internal/settle"
 	"pipeline/engine/observe"
 	"pipeline/sandbox"
 )
@@ -100,7 +99,7 @@ func (n *session) handBack(ctx context.Context, left []hold.Left) error {
 	if len(others) == 0 {
 		return nil
 	}
-	return n.sub.engine.cfg.Broker.Release(ctx, n.owner, others)
+	return n.sub.engine.cfg.Broker.Release(ctx, n.owner, others, n.sub.claimable)
 }
 
 // handBackCounted hands back entries of which there may be records, which would
@@ -120,7 +119,7 @@ func (n *session) handBackCounted(ctx context.Context, left []hold.Left) error {
 	for i, l := range left {
 		after := max(0, l.Due.Sub(now))
 		set.Waits = append(set.Waits, broker.Wait{
-			ID: l.ID, Timed: true, After: after, MinIdle: settle.LongIdle + after, Error: records[i].Error,
+			ID: l.ID, Timed: true, After: after, MinIdle: n.sub.claimable + after, Error: records[i].Error,
 		})
 	}
 	_, err = b.Settle(ctx, &set)

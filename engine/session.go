@@ -81,7 +81,8 @@ func (n *session) build() {
 	}
 	n.settler.Repeat = s.spec.Retry.MaxAge
 	n.settler.Gates, n.settler.Traced = s.gates, cfg.Tracer != nil
-	n.settler.MinIdle, n.settler.Bury = s.minIdle, s.runner(n.owner.Consumer).BodyMissing
+	n.settler.MinIdle, n.settler.Claimable = s.minIdle, s.claimable
+	n.settler.Bury = s.runner(n.owner.Consumer).BodyMissing
 	n.settler.Init()
 	n.beginner = &begin.Beginner{Broker: cfg.Broker, Owner: n.owner, Server: s.engine.server, Draining: &n.draining, Fatal: s.fail}
 	n.settler.Alone = &begin.Alone{Freed: n.wakeLanes}

@@ -28,6 +28,10 @@ type subscription struct {
 	plan   *work.Plan
 	// minIdle is the smallest of the group, 0 where nobody claims.
 	minIdle time.Duration
+	// claimable is how long what is handed back is to look idle: longer than any
+	// min_idle of the group by so much that a process of an earlier version of the
+	// file, which may have a larger one, claims it as well. 0 where nobody claims.
+	claimable time.Duration
 	// gates are the gauges of the streams to which it may have to wait to reply.
 	gates  map[string]*backlog.Gauge
 	counts counts
@@ -46,18 +50,23 @@ func newSubscription(e *Engine, s *spec.Subscription) (*subscription, error) {
 	if err != nil {
 		return nil, fmt.Errorf("engine: subscription %s: %w", s.Label, err)
 	}
-	return &subscription{engine: e, spec: s, plan: plan, minIdle: groupMinIdle(s.Group), gates: e.gates(s)}, nil
+	least, most := groupMinIdle(s.Group)
+	return &subscription{engine: e, spec: s, plan: plan, minIdle: least, claimable: 2 * most, gates: e.gates(s)}, nil
 }
 
-// groupMinIdle is the smallest min_idle with which anyone claims in the group.
-func groupMinIdle(g *spec.Group) time.Duration {
-	var least time.Duration
+// groupMinIdle is the smallest and the largest min_idle with which anyone claims in
+// the group; 0 where nobody does.
+func groupMinIdle(g *spec.Group) (least, most time.Duration) {
 	for _, s := range g.Subscriptions {
-		if s.Claim != nil && (least == 0 || s.Claim.MinIdle < least) {
+		if s.Claim == nil {
+			continue
+		}
+		if least == 0 || s.Claim.MinIdle < least {
 			least = s.Claim.MinIdle
 		}
+		most = max(most, s.Claim.MinIdle)
 	}
-	return least
+	return least, most
 }
 
 // Suits refuses a server that cannot do what a subscription asks for: the error

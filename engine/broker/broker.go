@@ -82,9 +82,11 @@ type Broker interface {
 	// Renew resets the idle time of entries that the owner holds, without
 	// counting a delivery, and says of each whether it still holds it.
 	Renew(ctx context.Context, o Owner, ids []ID) ([]Holding, error)
-	// Release hands entries that were never started back: they can be claimed at
-	// once and the delivery is not counted.
-	Release(ctx context.Context, o Owner, ids []ID) error
+	// Release hands entries that were never started back: the delivery is not
+	// counted, and they look idle for the given time, so that whoever claims with
+	// less can claim them at once. Longer than that costs: a server may look for
+	// their place among all that was delivered since then.
+	Release(ctx context.Context, o Owner, ids []ID, idle time.Duration) error
 	// Settle writes outcomes: see Settlement. The result is complete when err is
 	// nil; otherwise nothing is known, and the same settlement may be sent again:
 	// what was written the first time is then reported as Lost, or

@@ -51,11 +51,11 @@ func (r *refusing) Settle(ctx context.Context, s *broker.Settlement) (broker.Set
 	return res, err
 }
 
-func (r *refusing) Release(ctx context.Context, o broker.Owner, ids []broker.ID) error {
+func (r *refusing) Release(ctx context.Context, o broker.Owner, ids []broker.ID, idle time.Duration) error {
 	for range ids {
 		r.log = append(r.log, "handed back")
 	}
-	return r.Broker.Release(ctx, o, ids)
+	return r.Broker.Release(ctx, o, ids, idle)
 }
 
 // TestADrainKeepsTheOrderOfAKeyBehindWhatIsRefused: the server refuses what the

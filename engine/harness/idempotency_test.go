@@ -476,7 +476,7 @@ func TestNothingRunsUnasked(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, p := range b.Pending("g") {
-					if p.Deliveries != 0 || p.Idle < time.Hour {
+					if p.Deliveries != 0 || p.Idle < time.Minute {
 						t.Errorf("handed back as %+v", p)
 					}
 				}

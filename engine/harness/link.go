@@ -3,6 +3,7 @@ package harness
 import (
 	"context"
 	"errors"
+	"time"
 
 	"pipeline/engine/broker"
 )
@@ -167,8 +168,8 @@ func (l *link) Renew(ctx context.Context, o broker.Owner, ids []broker.ID) ([]br
 }
 
 // Release implements broker.Broker.
-func (l *link) Release(ctx context.Context, o broker.Owner, ids []broker.ID) error {
-	return l.do(ctx, on(o, "release"), func(ctx context.Context) error { return l.server.Release(ctx, o, ids) })
+func (l *link) Release(ctx context.Context, o broker.Owner, ids []broker.ID, idle time.Duration) error {
+	return l.do(ctx, on(o, "release"), func(ctx context.Context) error { return l.server.Release(ctx, o, ids, idle) })
 }
 
 // Close implements broker.Broker. The server is not the worker's to close.

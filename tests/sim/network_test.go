@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"pipeline/engine/broker"
 	"pipeline/engine/harness"
@@ -133,8 +134,8 @@ func (w wire) Renew(ctx context.Context, o broker.Owner, ids []broker.ID) ([]bro
 	return pass(w, "renew", func() ([]broker.Holding, error) { return w.Broker.Renew(ctx, o, ids) })
 }
 
-func (w wire) Release(ctx context.Context, o broker.Owner, ids []broker.ID) error {
-	return w.do("hand back", func() error { return w.Broker.Release(ctx, o, ids) })
+func (w wire) Release(ctx context.Context, o broker.Owner, ids []broker.ID, idle time.Duration) error {
+	return w.do("hand back", func() error { return w.Broker.Release(ctx, o, ids, idle) })
 }
 
 func (w wire) Settle(ctx context.Context, s *broker.Settlement) (broker.SettleResult, error) {

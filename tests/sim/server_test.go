@@ -81,7 +81,7 @@ func (v server) Begin(ctx context.Context, o broker.Owner, ids []broker.ID) ([]b
 	return holdings, err
 }
 
-func (v server) Release(ctx context.Context, o broker.Owner, ids []broker.ID) error {
+func (v server) Release(ctx context.Context, o broker.Owner, ids []broker.ID, idle time.Duration) error {
 	v.sim.model.handsBack(o, ids)
-	return v.Broker.Release(ctx, o, ids)
+	return v.Broker.Release(ctx, o, ids, idle)
 }

@@ -132,7 +132,7 @@ var autoClaimCases = []testCase{
 	{"the janitor takes nothing over however long it is idle", needs(autoClaim), func(k *kit) {
 		ids := k.fill(2)
 		k.deliver("a", ids)
-		k.ok(k.Broker.Release(k.Context(), k.owner("a"), ids))
+		k.ok(k.Broker.Release(k.Context(), k.owner("a"), ids, longIdle))
 		all, _ := k.autoClaim(broker.AutoClaimRequest{Owner: k.owner("janitor"), Count: 10, JustDeleted: true})
 		k.came(all.Deliveries, 0)
 		equal(k, "owner", k.pending()[ids[0]].Consumer, "a")
@@ -185,7 +185,7 @@ var takeOverCases = []testCase{
 	{"takes what was released, its count restored", nil, func(k *kit) {
 		ids := k.fill(1)
 		k.deliver("old", ids)
-		k.ok(k.Broker.Release(k.Context(), k.owner("old"), ids))
+		k.ok(k.Broker.Release(k.Context(), k.owner("old"), ids, longIdle))
 		k.came(k.takeOver("new", "old", ids...).Deliveries, 0, ids...)
 	}},
 	{"drops and names entries without a body", nil, func(k *kit) {
@@ -270,7 +270,7 @@ var renewCases = []testCase{
 	{"renews an entry that was released", nil, func(k *kit) {
 		ids := k.fill(1)
 		k.deliver("a", ids)
-		k.ok(k.Broker.Release(k.Context(), k.owner("a"), ids))
+		k.ok(k.Broker.Release(k.Context(), k.owner("a"), ids, longIdle))
 		equal(k, "held", k.renew(ids[0])[0], broker.Held)
 		k.near("idle", k.pending()[ids[0]].Idle, 0)
 	}},
@@ -300,9 +300,12 @@ var renewCases = []testCase{
 	}},
 }
 
+// longIdle is more than anything claims with in these cases.
+const longIdle = 48 * time.Hour
+
 func (k *kit) release(consumer string, ids ...broker.ID) {
 	k.Helper()
-	k.ok(k.Broker.Release(k.Context(), k.owner(consumer), ids))
+	k.ok(k.Broker.Release(k.Context(), k.owner(consumer), ids, longIdle))
 }
 
 var releaseCases = []testCase{
@@ -311,6 +314,17 @@ var releaseCases = []testCase{
 		k.deliver("a", ids)
 		k.release("a", ids...)
 		k.came(k.claim("b", 24*time.Hour, 10), 0, ids...)
+	}},
+	{"looks idle for as long as it was told to", nil, func(k *kit) {
+		ids := k.fill(2)
+		k.deliver("a", ids)
+		k.ok(k.Broker.Release(k.Context(), k.owner("a"), ids[:1], time.Minute))
+		if idle := k.pending()[ids[0]].Idle; idle < 59*time.Second || idle > time.Minute+slack { // of two clocks
+			k.Fatalf("idle is %v, want a minute", idle)
+		}
+		k.ok(k.Broker.Release(k.Context(), k.owner("a"), ids[1:], 0))
+		k.near("idle", k.pending()[ids[1]].Idle, 0)
+		equal(k, "deliveries", k.pending()[ids[1]].Deliveries, 0)
 	}},
 	{"can be swept at once", needs(autoClaim), func(k *kit) {
 		ids := k.fill(2)

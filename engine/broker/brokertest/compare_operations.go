@@ -185,7 +185,7 @@ func (m *comparison) release(rt *rapid.T) {
 	p, consumer := m.where(rt), anyConsumer.Draw(rt, "consumer")
 	entries := m.doubled(rt, p.group)
 	m.both(rt, fmt.Sprintf("release %v of %v as %q", entries, p, consumer), func(s *side) string {
-		return kindOf(s, s.Broker.Release(s.Context(), s.at(p, consumer), s.picked(entries)))
+		return kindOf(s, s.Broker.Release(s.Context(), s.at(p, consumer), s.picked(entries), longIdle))
 	})
 }
 

@@ -292,7 +292,7 @@ func anyWaker(rt *rapid.T, first *side) waker {
 		all = append(all,
 			waker{fmt.Sprintf("e%d is released", alive[0]), func(s *side) {
 				list, _ := s.Broker.Pending(s.Context(), s.stream, group, "", s.ids[alive[0]].Prev(), 1)
-				_ = s.Broker.Release(s.Context(), broker.Owner{Stream: s.stream, Group: group, Consumer: list[0].Consumer}, s.picked(alive[:1]))
+				_ = s.Broker.Release(s.Context(), broker.Owner{Stream: s.stream, Group: group, Consumer: list[0].Consumer}, s.picked(alive[:1]), longIdle)
 			}},
 			waker{fmt.Sprintf("e%d is aged", alive[0]), func(s *side) { s.SetIdle(s.stream, group, 2*minIdle, s.ids[alive[0]]) }},
 			waker{fmt.Sprintf("%d are added after e%d was aged", n, alive[0]), func(s *side) {

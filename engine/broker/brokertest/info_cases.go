@@ -233,7 +233,7 @@ func (k *kit) fenced() map[string]error {
 	})
 	_, out["begin"] = k.Broker.Begin(ctx, o, ids)
 	_, out["renew"] = k.Broker.Renew(ctx, o, ids)
-	out["release"] = k.Broker.Release(ctx, o, ids)
+	out["release"] = k.Broker.Release(ctx, o, ids, longIdle)
 	_, out["steps"] = k.Broker.Settle(ctx, &broker.Settlement{Owner: o, Steps: []broker.Step{{ID: ids[0]}}})
 	_, out["waits"] = k.Broker.Settle(ctx, &broker.Settlement{Owner: o, Waits: []broker.Wait{{ID: ids[0]}}})
 	_, out["remove consumer"] = k.Broker.RemoveConsumer(ctx, o)

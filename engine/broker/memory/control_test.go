@@ -84,7 +84,7 @@ func TestActivityStandsStillWhileNothingChanges(t *testing.T) {
 	other := owner("b")
 	for name, err := range map[string]error{
 		"renew":   second(b.Renew(t.Context(), other, ids)),
-		"release": b.Release(t.Context(), other, ids),
+		"release": b.Release(t.Context(), other, ids, 48*time.Hour),
 		"settle":  second(b.Settle(t.Context(), &broker.Settlement{Owner: other, Steps: []broker.Step{{ID: ids[0]}}, Acks: []broker.ID{{Ms: 1}}})),
 		"pending": second(b.Pending(t.Context(), stream, group, "", broker.ID{}, 10)),
 		"create":  second(b.CreateGroup(t.Context(), stream, group, "0")),

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"time"
 
 	"pipeline/engine/broker"
 )
@@ -41,12 +42,8 @@ func (b *Broker) renew(s *stream, g *group, p *pending, owner string, now int64)
 	return broker.Held
 }
 
-// releasedIdle is how long a released entry looks idle, in milliseconds: some
-// thirty years, more than any MinIdle.
-const releasedIdle = 1_000_000_000_000
-
 // Release implements broker.Broker.
-func (b *Broker) Release(ctx context.Context, o broker.Owner, ids []broker.ID) error {
+func (b *Broker) Release(ctx context.Context, o broker.Owner, ids []broker.ID, idle time.Duration) error {
 	if len(ids) == 0 {
 		return nil
 	}
@@ -59,7 +56,7 @@ func (b *Broker) Release(ctx context.Context, o broker.Owner, ids []broker.ID) e
 		for _, p := range g.heldOf(ids, o.Consumer) {
 			if !released[p] {
 				released[p] = true
-				b.claim(s, g, p, o.Consumer, now, now-releasedIdle, max(0, p.count-1))
+				b.claim(s, g, p, o.Consumer, now, now-milliseconds(idle), max(0, p.count-1))
 				b.changed()
 			}
 		}

@@ -2,6 +2,7 @@ package readonly
 
 import (
 	"context"
+	"time"
 
 	"pipeline/engine/broker"
 )
@@ -60,7 +61,7 @@ func (b *Broker) Renew(_ context.Context, o broker.Owner, _ []broker.ID) ([]brok
 }
 
 // Release is refused.
-func (b *Broker) Release(_ context.Context, o broker.Owner, _ []broker.ID) error {
+func (b *Broker) Release(_ context.Context, o broker.Owner, _ []broker.ID, _ time.Duration) error {
 	return b.refuse("release", o.Stream, o.Group)
 }
 

@@ -50,7 +50,7 @@ func TestAutoClaim(t *testing.T) {
 	everyVersion(t, func(t *testing.T, s *redistest.Server, b *redis.Broker) {
 		ids := fill(t, b, 30)
 		read(t, b, "gone", 30)
-		if err := b.Release(t.Context(), owner("gone"), ids[:20]); err != nil {
+		if err := b.Release(t.Context(), owner("gone"), ids[:20], 48*time.Hour); err != nil {
 			t.Fatal(err)
 		}
 		s.Client().XDel(t.Context(), stream, ids[7].String())
@@ -89,7 +89,7 @@ func TestAutoClaimCountsAmongOthers(t *testing.T) {
 		if _, err := b.TakeOver(t.Context(), owner("c"), "gone", ids[1:49]); err != nil {
 			t.Fatal(err)
 		}
-		if err := b.Release(t.Context(), owner("gone"), []broker.ID{ids[0], ids[49]}); err != nil {
+		if err := b.Release(t.Context(), owner("gone"), []broker.ID{ids[0], ids[49]}, 48*time.Hour); err != nil {
 			t.Fatal(err)
 		}
 		page, err := b.AutoClaim(t.Context(), broker.AutoClaimRequest{Owner: owner("c"), MinIdle: time.Hour, Count: 10})
@@ -118,7 +118,7 @@ func TestJanitorDropsOnlyWhatHasNoBody(t *testing.T) {
 	everyVersion(t, func(t *testing.T, s *redistest.Server, b *redis.Broker) {
 		ids := fill(t, b, 10)
 		read(t, b, "c", 10)
-		if err := b.Release(t.Context(), owner("c"), ids); err != nil {
+		if err := b.Release(t.Context(), owner("c"), ids, 48*time.Hour); err != nil {
 			t.Fatal(err)
 		}
 		s.Client().XDel(t.Context(), stream, ids[3].String(), ids[8].String())
@@ -142,7 +142,7 @@ func TestRenew(t *testing.T) {
 			t.Fatal(err)
 		}
 		settle(t, b, &broker.Settlement{Owner: owner("c"), Acks: ids[30:31]})
-		if err := b.Release(t.Context(), owner("c"), ids[600:601]); err != nil {
+		if err := b.Release(t.Context(), owner("c"), ids[600:601], 48*time.Hour); err != nil {
 			t.Fatal(err)
 		}
 		held, err := b.Renew(t.Context(), owner("c"), ids)
@@ -178,7 +178,7 @@ func TestReleaseIsFenced(t *testing.T) {
 		if _, err := b.TakeOver(t.Context(), owner("new"), "old", ids[:1]); err != nil {
 			t.Fatal(err)
 		}
-		if err := b.Release(t.Context(), owner("old"), ids); err != nil {
+		if err := b.Release(t.Context(), owner("old"), ids, 48*time.Hour); err != nil {
 			t.Fatal(err)
 		}
 		left := pendingOf(t, b)

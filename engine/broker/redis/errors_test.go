@@ -41,7 +41,7 @@ func TestWrongType(t *testing.T) {
 				return err
 			},
 			"renew":    func() error { _, err := b.Renew(ctx, o, id); return err },
-			"release":  func() error { return b.Release(ctx, o, id) },
+			"release":  func() error { return b.Release(ctx, o, id, 48*time.Hour) },
 			"takeover": func() error { _, err := b.TakeOver(ctx, o, "d", id); return err },
 			"claim":    func() error { _, err := b.AutoClaim(ctx, broker.AutoClaimRequest{Owner: o, Count: 1}); return err },
 			"admit": func() error {

@@ -147,7 +147,7 @@ func TestClaimingRead(t *testing.T) {
 		if n := len(read(t, b, "gone", 2)); n != 2 {
 			t.Fatal(n)
 		}
-		if err := b.Release(t.Context(), owner("gone"), ids[:2]); err != nil {
+		if err := b.Release(t.Context(), owner("gone"), ids[:2], 48*time.Hour); err != nil {
 			t.Fatal(err)
 		}
 		d, err := b.Read(t.Context(), broker.ReadRequest{Owner: owner("c"), Count: 10, MinIdle: time.Minute, Block: time.Second})

@@ -5,6 +5,8 @@ import (
 	_ "embed"
 	"fmt"
 	"slices"
+	"strconv"
+	"time"
 
 	"pipeline/engine/broker"
 )
@@ -49,12 +51,13 @@ func (b *Broker) Renew(ctx context.Context, o broker.Owner, ids []broker.ID) ([]
 }
 
 // Release implements broker.Broker.
-func (b *Broker) Release(ctx context.Context, o broker.Owner, ids []broker.ID) error {
+func (b *Broker) Release(ctx context.Context, o broker.Owner, ids []broker.ID, idle time.Duration) error {
 	a := newArgs()
 	defer a.release()
+	looks := strconv.FormatInt(milliseconds(idle), 10)
 	for chunk := range slices.Chunk(ids, mostReleased) {
 		var p batch
-		p.add(ctx, releaseScript, ownedIDs(a, releaseScript, o, o.Consumer, chunk))
+		p.add(ctx, releaseScript, onIDs(a, releaseScript, o, looks, chunk))
 		if err := b.send(ctx, &p); err != nil {
 			return b.fail(on(o, "release"), err)
 		}
@@ -64,15 +67,20 @@ func (b *Broker) Release(ctx context.Context, o broker.Owner, ids []broker.ID) e
 
 // mostReleased bounds the entries that one script hands back, and others get their turn
 // between two. Redis 8.6 keeps what is pending in the order of its last delivery and
-// looks for the place of an entry from the latest one: one that is to look idle for very
-// long costs some 14 ns for each entry that is pending, 14 ms with a million of them.
+// looks for the place of an entry from the latest one: some 14 ns for each entry that was
+// delivered in the time for which this one is to look idle.
 const mostReleased = 8
 
 // ownedIDs is the call of a script that acts on ids pending under a consumer:
 // the stream; group, new owner, present owner, first and last id, the ids.
 func ownedIDs(a *args, s *script, o broker.Owner, from string, ids []broker.ID) []any {
+	return onIDs(a, s, o, from, ids)
+}
+
+// onIDs is ownedIDs with something else in place of the present owner.
+func onIDs(a *args, s *script, o broker.Owner, third string, ids []broker.ID) []any {
 	mark := s.call(a, 1)
-	a.add(o.Stream, o.Group, o.Consumer, from)
+	a.add(o.Stream, o.Group, o.Consumer, third)
 	a.id(slices.MinFunc(ids, broker.ID.Compare))
 	a.id(slices.MaxFunc(ids, broker.ID.Compare))
 	for _, id := range ids {

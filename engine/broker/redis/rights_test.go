@@ -68,7 +68,7 @@ func TestRightsSuffice(t *testing.T) {
 			ok("admit", err)
 			_, err = b.Renew(ctx, o, ids)
 			ok("renew", err)
-			ok("release", b.Release(ctx, o, ids))
+			ok("release", b.Release(ctx, o, ids, 48*time.Hour))
 			slot := broker.SlotRequest{Stream: stream, Group: group, Base: "x", Token: "t", TTL: time.Minute}
 			_, err = b.AcquireSlot(ctx, slot)
 			ok("acquire slot", err)

@@ -65,11 +65,11 @@ func TestHandingBackCostsNoAttempt(t *testing.T) {
 				}
 				b := newBench(t, batch.Release)
 				b.item(1).Delivery = d
-				b.settler.Broker, b.settler.Owner = m, owner
+				b.settler.Broker, b.settler.Owner, b.settler.Claimable = m, owner, time.Hour
 				b.run()
 				ps, err := m.Pending(t.Context(), "s", "g", "c", broker.ID{}, 10)
 				if err != nil || len(ps) != 1 || ps[0].Idle < time.Hour {
-					t.Fatalf("restart %d: pending %+v %v, want it idle for very long", restart, ps, err)
+					t.Fatalf("restart %d: pending %+v %v, want it idle for an hour", restart, ps, err)
 				}
 				if len(b.settled) != 0 || b.held.Count() != 0 {
 					t.Errorf("observed %v, %d held", b.results(), b.held.Count())

@@ -41,7 +41,7 @@ func (s *Settler) handBack(ctx context.Context, ids []broker.ID) error {
 	s.afterRenewal(ctx)
 	call, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	return s.Broker.Release(call, s.Owner, ids)
+	return s.Broker.Release(call, s.Owner, ids, s.Claimable)
 }
 
 // unwrittenKeys are the keys with outcomes that are not written yet, and the first

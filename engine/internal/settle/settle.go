@@ -43,6 +43,9 @@ type Settler struct {
 	Waits *clock.Mutex
 	// MinIdle is the group's smallest; 0 where nobody claims.
 	MinIdle time.Duration
+	// Claimable is how long what is handed back is to look idle, so that whoever
+	// claims in the group can claim it.
+	Claimable time.Duration
 	// Repeat is how long an entry may be done again: see broker.Settlement.
 	Repeat time.Duration
 	// Bury turns the outcome of an entry that was to wait and was trimmed meanwhile

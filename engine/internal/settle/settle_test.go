@@ -56,7 +56,7 @@ func allDone(s *broker.Settlement) broker.SettleResult {
 	return broker.SettleResult{Steps: make([]broker.StepResult, len(s.Steps)), Waits: make([]broker.Status, len(s.Waits))}
 }
 
-func (f *server) Release(_ context.Context, _ broker.Owner, ids []broker.ID) error {
+func (f *server) Release(_ context.Context, _ broker.Owner, ids []broker.ID, _ time.Duration) error {
 	f.released = append(f.released, ids...)
 	return nil
 }

@@ -49,9 +49,6 @@ const (
 	mostLook  = time.Second
 )
 
-// LongIdle makes an entry look idle for so long that any claim takes it.
-const LongIdle = 1_000_000_000 * time.Second
-
 // GiveUp makes Run hand back what waits for room in its streams, and all that
 // would have to from now on, instead of waiting longer. Safe for concurrent use.
 func (s *Settler) GiveUp() { s.withheld.call.Do(func() { close(s.withheld.called) }) }
@@ -246,7 +243,7 @@ next:
 func (s *Settler) unwritten(it *batch.Item, why string) {
 	wait := broker.Wait{ID: it.Delivery.ID, Timed: true, Asked: true, Error: "the service stopped while " + why}
 	if s.MinIdle > 0 {
-		wait.MinIdle = LongIdle
+		wait.MinIdle = s.Claimable
 	}
 	it.Action = batch.Action{Verb: batch.Wait, Wait: wait, Unwritten: true}
 	it.Outcome.Result, it.Outcome.Replies, it.Outcome.Dead = "", nil, false

@@ -123,8 +123,8 @@ func (k *Keyspace) Renew(ctx context.Context, o broker.Owner, ids []broker.ID) (
 }
 
 // Release implements broker.Broker.
-func (k *Keyspace) Release(ctx context.Context, o broker.Owner, ids []broker.ID) error {
-	_, err := owned(ctx, k, "release", o, func(b *redis.Broker, o broker.Owner) (none, error) { return none{}, b.Release(ctx, o, ids) })
+func (k *Keyspace) Release(ctx context.Context, o broker.Owner, ids []broker.ID, idle time.Duration) error {
+	_, err := owned(ctx, k, "release", o, func(b *redis.Broker, o broker.Owner) (none, error) { return none{}, b.Release(ctx, o, ids, idle) })
 	return err
 }
 
