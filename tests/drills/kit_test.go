@@ -26,8 +26,7 @@ import (
 	"pipeline/tests/redistest"
 )
 
-// patience bounds every wait; nothing here measures time. A worker looks for entries
-// without a body every 30 to 90 seconds.
+// patience bounds every wait; nothing here measures time.
 const patience = 2 * time.Minute
 
 // behind is what the rules are exported with: how long an entry may wait.

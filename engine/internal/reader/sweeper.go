@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"pipeline/engine/broker"
@@ -87,6 +88,8 @@ type Sweeper struct {
 	rubbish broker.ID
 	// littered: a look for bodies that are gone found some and is not over.
 	littered bool
+	// hinted: somebody has seen that bodies of pending entries were trimmed.
+	hinted atomic.Bool
 	// suspects are consumers whose slot was free at the last look.
 	suspects map[string]bool
 }
@@ -99,6 +102,15 @@ func (s *Sweeper) Init() {
 	if s.Keys != nil {
 		s.Keys.OnSooner(s.alarm.poke)
 		s.inherited = make(chan struct{})
+	}
+}
+
+// Hint has the sweeper look at once for pending entries whose bodies were trimmed.
+// It is for somebody who has seen that there are some; it is safe for concurrent use
+// and does not block.
+func (s *Sweeper) Hint() {
+	if s.Bodies && !s.hinted.Swap(true) {
+		s.alarm.poke()
 	}
 }
 
@@ -132,6 +144,9 @@ func (s *Sweeper) Run(ctx context.Context) {
 				s.try(ctx, s.autoClaim)
 			}
 			nextClaim = now.Add(s.Every)
+		}
+		if s.hinted.Swap(false) && s.Permit.Allows() {
+			s.try(ctx, s.dropTrimmed)
 		}
 		if !now.Before(nextJanitor) {
 			s.try(ctx, s.clean)
@@ -387,6 +402,25 @@ func (s *Sweeper) clean(ctx context.Context) (err error) {
 		}
 	}
 	return s.removeForgotten(ctx)
+}
+
+// dropTrimmed drops entries without a body at the head of the pending list, where a
+// trim leaves them: it removes the oldest.
+func (s *Sweeper) dropTrimmed(ctx context.Context) error {
+	var at broker.ID
+	for range pagesPerSweep {
+		res, err := s.Broker.AutoClaim(ctx, broker.AutoClaimRequest{
+			Owner: s.Owner, MinIdle: s.Leased, Start: at, Count: page, JustDeleted: true,
+		})
+		if err != nil {
+			return err
+		}
+		s.Dispatch.BodiesGone(res.Deleted)
+		if at = res.Next; at.IsZero() || len(res.Deleted) == 0 {
+			return nil
+		}
+	}
+	return nil
 }
 
 // dropBodiless drops pending entries whose body was deleted, some pages at a

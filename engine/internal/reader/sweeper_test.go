@@ -283,6 +283,54 @@ func TestClaimingFollowsTheCursorAndTellsOfMissingBodies(t *testing.T) {
 	equal(t, "told", s.eventNames(), []observe.EventName{observe.EventBodyMissing})
 }
 
+// Somebody who has seen that bodies were trimmed has them told at once, and not when the
+// janitor comes: here the clock stands still. What is leased to somebody alive stays.
+func TestBodiesThatWereTrimmedAreToldOnAHint(t *testing.T) {
+	s := newScene(t, memory.Options{})
+	s.sweeper.Bodies, s.sweeper.Leased = true, minIdle
+	told := make(chan int, 10)
+	s.dispatch.Event = func(e observe.Event) {
+		if e.Name == observe.EventBodyMissing {
+			told <- e.Count
+		}
+	}
+	// Of two pages and a half the bodies are gone, of the rest they are there.
+	ids := idsOf(s.deliver(broker.Owner{Stream: stream, Group: group, Consumer: "c-gone-0.x"}, 400))
+	s.broker.DeleteEntries(stream, ids[:250]...)
+	s.clock.Advance(minIdle)
+	fresh := idsOf(s.deliver(broker.Owner{Stream: stream, Group: group, Consumer: "c-alive-0.x"}, 3))
+	s.broker.DeleteEntries(stream, fresh...)
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { s.sweeper.Run(ctx) })
+	defer running.Wait()
+	defer stop()
+	for end := time.Now().Add(30 * time.Second); !s.sweeper.Waiting(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the sweeper does not come to rest")
+		}
+	}
+	select {
+	case n := <-told:
+		t.Fatalf("%d are told without a hint", n)
+	default:
+	}
+	s.sweeper.Hint()
+	for sum := 0; sum < 250; {
+		select {
+		case n := <-told:
+			sum += n
+		case <-time.After(30 * time.Second):
+			t.Fatalf("%d of 250 are told", sum)
+		}
+	}
+	stop()
+	running.Wait()
+	if len(told) > 0 {
+		t.Errorf("%d more are told, which are leased to somebody alive", <-told)
+	}
+}
+
 func TestConsumersAreForgottenOnceTheyAreLongGoneAndHoldNothing(t *testing.T) {
 	s := newScene(t, memory.Options{})
 	s.deliver(broker.Owner{Stream: stream, Group: group, Consumer: "c-a-0.holds"}, 1)

@@ -45,6 +45,9 @@ type observed struct {
 	log      *slog.Logger
 	poller   *poll.Poller
 	pipeline *spec.Pipeline
+	// trimmed is told of each group of which a look found that bodies of pending entries
+	// are gone; nil where nothing works.
+	trimmed func(*spec.Group)
 }
 
 // observe makes the metrics and the poller of a process; the poller asks b.
@@ -85,12 +88,34 @@ func (o *observed) serve(ctx context.Context, of uiOf, c checks) (stop func(), e
 	var all sync.WaitGroup
 	all.Go(func() { o.poller.Run(ctx) })
 	all.Go(func() { o.Run(ctx) })
+	if o.trimmed != nil {
+		all.Go(func() { o.tellTrimmed(ctx) })
+	}
 	return func() {
 		cancel()
 		closePage()
 		closeOps()
 		all.Wait()
 	}, nil
+}
+
+// tellTrimmed tells after each look of the poller of groups whose pending entries have
+// lost their bodies.
+func (o *observed) tellTrimmed(ctx context.Context) {
+	for ctx.Err() == nil {
+		changed, found := o.poller.Changed(), o.poller.Latest()
+		for i := range found.Streams {
+			for j := range found.Streams[i].Groups {
+				if g := &found.Streams[i].Groups[j]; g.Known && g.TrimGap > 0 {
+					o.trimmed(g.Spec)
+				}
+			}
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+	}
 }
 
 // versionOf is what this program says of itself.

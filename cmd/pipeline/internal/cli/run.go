@@ -128,6 +128,7 @@ func (a *app) consume(
 // serveRun serves the health, the metrics and the page of a running engine.
 func (a *app) serveRun(ctx context.Context, o *observed, ui uiOf, eng *engine.Engine) (stop func(), err error) {
 	o.Watch(eng)
+	o.trimmed = eng.Trimmed
 	ui.engine = eng
 	begun := ops.Begun(eng)
 	return o.serve(ctx, ui, checks{
