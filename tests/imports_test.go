@@ -23,6 +23,7 @@ const (
 	goRedis   = "github.com/redis/go-redis"
 	gopherLua = "github.com/yuin/gopher-lua"
 	wazero    = "github.com/tetratelabs/wazero"
+	telemetry = "go.opentelemetry.io"
 )
 
 // rule says what packages may import. Patterns are paths within the module or of a library; "a/..." is a and
@@ -61,7 +62,7 @@ var rules = []rule{
 	},
 	{
 		"engine/observe", []string{"engine/spec", "engine/outcome", "engine/value", "engine/clock", "engine/broker", "sandbox"},
-		[]string{"engine", "engine/broker/*", "lang/...", hcl, goRedis, gopherLua, wazero},
+		[]string{"engine", "engine/broker/*", "lang/...", hcl, goRedis, gopherLua, wazero, telemetry},
 	},
 	{
 		"engine/harness",
@@ -91,7 +92,7 @@ var rules = []rule{
 	},
 	{
 		"lang/...", []string{"engine/spec", "engine/value", "lang/..."},
-		[]string{"engine", "engine/broker/...", "sandbox/...", goRedis, gopherLua, wazero},
+		[]string{"engine", "engine/broker/...", "sandbox/...", goRedis, gopherLua, wazero, telemetry},
 	},
 	{"cmd/...", []string{"..."}, nil},
 	{"tests/...", []string{"..."}, nil},
@@ -104,7 +105,7 @@ var (
 		"engine/spec", "engine/outcome", "engine/value", "engine/clock", "engine/broker", "engine/codec",
 		"engine/observe", "engine/backlog", "engine/internal/*", "sandbox",
 	}
-	engineNever = []string{"engine/broker/*", "sandbox/*", "lang/...", "cmd/...", hcl, goRedis, gopherLua, wazero}
+	engineNever = []string{"engine/broker/*", "sandbox/*", "lang/...", "cmd/...", hcl, goRedis, gopherLua, wazero, telemetry}
 )
 
 // graph holds the imports of every package, test files left out. Packages of ours are named by their path

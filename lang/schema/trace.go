@@ -2,7 +2,7 @@ package schema
 
 var traceBlock = &Block{
 	Name: "trace", Max: 1, Synonyms: []string{"tracing", "traces", "telemetry", "otel", "opentelemetry"}, Since: since,
-	Doc: "How the spans of entries are tied to those of their producers, where a process makes traces: see the operations guide. In the pipeline's own block it is said for all subscriptions, in a subscription's for that one.",
+	Doc: "How the spans of entries are tied to those of their producers, where a process makes traces: see [operations.md](operations.md#traces). In the pipeline's own block it is said for all subscriptions, in a subscription's for that one.",
 	Example: `trace {
   parent = "producer"
 }`,

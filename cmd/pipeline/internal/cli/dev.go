@@ -108,8 +108,9 @@ func (d *devRun) run(ctx context.Context) error {
 	d.ui.server, d.ui.handlers, d.ui.journal = d.broker, handlers, web.NewJournal(out)
 	log := d.a.view.Logger(slog.LevelInfo)
 	o := d.a.observeQuietly(d.pipeline, d.broker, log, d.ui.journal)
+	defer o.export(ctx, true)()
 	eng, err := engine.New(engine.Config{
-		Pipeline: d.pipeline, Broker: d.broker, Handlers: o.Handlers(handlers.ByLabel()), Clock: d.a.clock, Observer: o, KeepLogs: logs,
+		Pipeline: d.pipeline, Broker: d.broker, Handlers: o.Handlers(handlers.ByLabel()), Clock: d.a.clock, Observer: o, Tracer: o.exports.Tracer(), KeepLogs: logs,
 	})
 	if err != nil {
 		return fail(exitUsage, "not_available", err.Error())

@@ -9,6 +9,7 @@ import (
 
 	"pipeline/cmd/pipeline/internal/metrics"
 	"pipeline/cmd/pipeline/internal/ops"
+	"pipeline/cmd/pipeline/internal/telemetry"
 	"pipeline/cmd/pipeline/internal/web"
 	"pipeline/engine/broker/readonly"
 	"pipeline/engine/observe"
@@ -41,7 +42,7 @@ func (a *app) monitor(cmd *cobra.Command, path string, flags opsFlags, ui uiFlag
 	if err != nil {
 		return err
 	}
-	if flags.listen == opsOff && ui.listen == uiOff {
+	if exported := telemetry.Read(a.getenv).Metrics.Exporter != telemetry.None; flags.listen == opsOff && ui.listen == uiOff && !exported {
 		return usage(cmd, "--ops-listen and --ui-listen: monitor has nothing else to do")
 	}
 	server, err := a.openServer(p)
@@ -58,6 +59,7 @@ func (a *app) watch(cmd *cobra.Command, flags opsFlags, ui uiOf, p *spec.Pipelin
 	o := a.observe(cmd, flags, p, readonly.New(ui.server), log, observe.None{})
 	o.flags.asked = true // without it there is nothing left
 	o.SetState(metrics.Monitoring)
+	defer o.export(cmd.Context(), false)()
 	ctx, stop := a.untilSignal(cmd.Context(), func(s os.Signal) {
 		log.Info("stopping", slog.String("event", "process.stopping"), slog.String("signal", s.String()))
 	})

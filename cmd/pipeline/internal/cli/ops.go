@@ -14,6 +14,7 @@ import (
 
 	"pipeline/cmd/pipeline/internal/metrics"
 	"pipeline/cmd/pipeline/internal/ops"
+	"pipeline/cmd/pipeline/internal/telemetry"
 	"pipeline/cmd/pipeline/internal/view"
 	"pipeline/engine/observe"
 	"pipeline/engine/poll"
@@ -48,6 +49,9 @@ type observed struct {
 	// trimmed is told of each group of which a look found that bodies of pending entries
 	// are gone; nil where nothing works.
 	trimmed func(*spec.Group)
+	// registry is what is served and exported.
+	registry *prometheus.Registry
+	exports  *telemetry.Telemetry
 }
 
 // observe makes the metrics and the poller of a process; the poller asks b.
@@ -63,6 +67,8 @@ func (a *app) observeQuietly(p *spec.Pipeline, b poll.Server, log *slog.Logger, 
 	m := metrics.New(p, a.clock, metrics.Build{Version: version, Revision: revision()}, next)
 	o := &observed{Metrics: m, flags: opsFlags{listen: opsOff}, app: a, log: log, poller: poll.New(p, b, a.clock, rand.Float64), pipeline: p}
 	m.Poll(o.poller)
+	o.registry, o.exports = prometheus.NewRegistry(), &telemetry.Telemetry{}
+	o.registry.MustRegister(m, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return o
 }
 
@@ -72,7 +78,7 @@ type checks struct{ alive, started, ready []ops.Check }
 // serve listens, for programs and for people, polls and samples until the returned
 // function is called. It does nothing where nobody is to look.
 func (o *observed) serve(ctx context.Context, of uiOf, c checks) (stop func(), err error) {
-	if o.flags.listen == opsOff && of.flags.listen == uiOff {
+	if o.flags.listen == opsOff && of.flags.listen == uiOff && !o.exports.ExportsMetrics() {
 		return func() {}, nil
 	}
 	closeOps, err := o.serveOps(ctx, c)
@@ -131,10 +137,8 @@ func (o *observed) serveOps(ctx context.Context, c checks) (stop func(), err err
 	if o.flags.listen == opsOff {
 		return func() {}, nil
 	}
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(o.Metrics, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	l, err := ops.Listen(ctx, o.flags.listen, ops.Handler(ops.Options{
-		Alive: c.alive, Started: c.started, Ready: c.ready, Metrics: registry, Profiles: o.flags.profiles, Clock: o.app.clock,
+		Alive: c.alive, Started: c.started, Ready: c.ready, Metrics: o.registry, Profiles: o.flags.profiles, Clock: o.app.clock,
 		Version: o.app.versionOf(),
 	}))
 	switch {

@@ -94,9 +94,10 @@ func (a *app) consume(
 	server := ui.server
 	ui.handlers, ui.journal = handlers, web.NewJournal(view.NewFailures(log, a.clock))
 	o := a.observe(cmd, flags.ops, p, server, log, ui.journal)
+	defer o.export(cmd.Context(), true)()
 	eng, err := engine.New(engine.Config{
 		Pipeline: p, Broker: o.Broker(server), Handlers: o.Handlers(handlers.ByLabel()), Clock: a.clock, Logger: log,
-		Observer: o, BeforeReading: first,
+		Observer: o, Tracer: o.exports.Tracer(), BeforeReading: first,
 	})
 	if err != nil {
 		return fail(exitUsage, "not_available", err.Error())

@@ -109,6 +109,8 @@ func (q queries) server() []Panel {
 			line("{{messaging_operation_name}}", op)),
 		chart("Reconnects", "Times that the server was lost and came back.", perSecond,
 			line("{{instance}}", promql.Sum(rate(q.of("pipeline_redis_reconnects_total")), "instance"))),
+		chart("Spans dropped", "Spans that no collector took. Absent where no traces are exported.", perSecond,
+			line("{{instance}}", promql.Sum(rate(q.of("pipeline_spans_dropped_total")), "instance"))),
 		chart("Refused", "1 where the server refuses outcomes, or a stream may not be trimmed.", number,
 			line("outcomes of {{subscription}}", promql.Max(q.of("pipeline_settlements_refused"), "subscription")),
 			line("trimming of {{stream}}", promql.Max(q.of("pipeline_stream_trim_refused"), "stream"))),

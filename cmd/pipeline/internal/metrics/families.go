@@ -121,6 +121,8 @@ var (
 		"1 if this process was refused the trimming of the stream to its retention.", ofStream...)
 	reconnects = family("pipeline_redis_reconnects_total", Counter,
 		"Times that the server was lost and came back.", "pipeline")
+	spansDropped = family("pipeline_spans_dropped_total", Counter,
+		"Spans that were made and not exported: the collector was away, or too slow. Absent where no traces are exported.", "pipeline")
 	state = family("pipeline_state", Gauge,
 		"1 for the state of the process: starting, running, draining or monitoring.", "pipeline", "state")
 

@@ -62,6 +62,8 @@ type Metrics struct {
 	// beat is when the engine could last be looked at, in nanoseconds.
 	beat       atomic.Int64
 	reconnects atomic.Int64
+	// spans is how many were dropped; nil where none are exported.
+	spans func() int64
 	// untrimmed are the streams, by their keys, whose trimming was refused.
 	untrimmed map[string]*atomic.Bool
 
@@ -72,14 +74,14 @@ type Metrics struct {
 
 // processChildren are the series that are not of a subscription.
 type processChildren struct {
-	build, up, reconnects child
-	states                []child
-	sent                  map[string]child
-	untrimmed             map[string]child
-	failures              map[string][]child
-	memory                map[string]child
-	instances             map[string][2]child
-	streams               []streamChildren
+	build, up, reconnects, spans child
+	states                       []child
+	sent                         map[string]child
+	untrimmed                    map[string]child
+	failures                     map[string][]child
+	memory                       map[string]child
+	instances                    map[string][2]child
+	streams                      []streamChildren
 }
 
 // New returns the metrics of a pipeline, without a worker or a poller. next is told
@@ -105,7 +107,7 @@ func (m *Metrics) name(b Build) {
 	p := m.pipeline
 	c := &m.children
 	c.build = buildInfo.child(b.Version, b.Revision, runtime.Version())
-	c.up, c.reconnects = redisUp.child(p.Name), reconnects.child(p.Name)
+	c.up, c.reconnects, c.spans = redisUp.child(p.Name), reconnects.child(p.Name), spansDropped.child(p.Name)
 	for _, s := range states {
 		c.states = append(c.states, state.child(p.Name, string(s)))
 	}
@@ -149,6 +151,9 @@ func (m *Metrics) Watch(e Engine) { m.engine.Store(&e) }
 // Poll has the metrics of streams and groups shown that a poller finds. Call it
 // before anything is collected.
 func (m *Metrics) Poll(p *poll.Poller) { m.poller = p }
+
+// Spans has shown how many spans were dropped. Call it before anything is collected.
+func (m *Metrics) Spans(dropped func() int64) { m.spans = dropped }
 
 // SetState says what the process is about now.
 func (m *Metrics) SetState(s State) { m.state.Store(&s) }
@@ -243,6 +248,9 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 		c.states[i].send(ch, boolean(s == m.State()))
 	}
 	m.streams(ch)
+	if m.spans != nil {
+		c.spans.send(ch, float64(m.spans()))
+	}
 	e := m.engine.Load()
 	if e == nil {
 		return

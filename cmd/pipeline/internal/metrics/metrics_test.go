@@ -182,7 +182,7 @@ func (w *world) play() map[string]float64 {
 		"pipeline_sandbox_instances lua post idle": 1, "pipeline_sandbox_instances lua post busy": 1, "pipeline_sandbox_memory_bytes_max post": 4096,
 		"pipeline_last_progress_timestamp_seconds": float64(now.UnixMilli()) / 1000,
 		"pipeline_subscription_failed":             1, "pipeline_settlements_refused": 1, "pipeline_stream_trim_refused": 1,
-		"pipeline_redis_reconnects_total": 1, "pipeline_state starting": 1,
+		"pipeline_redis_reconnects_total": 1, "pipeline_spans_dropped_total": 3, "pipeline_state starting": 1,
 		"pipeline_stream_length payments": 3, "pipeline_stream_length payments.dead": 1,
 		"pipeline_group_lag": 1, "pipeline_group_pending": 3, "pipeline_group_oldest_pending_age_seconds": 5, "pipeline_group_oldest_undelivered_age_seconds": 2,
 		"pipeline_group_consumers": 1, "pipeline_group_trim_gap": 1,
@@ -276,6 +276,7 @@ func (w *world) streams() {
 // not zero with what was done.
 func TestEveryMetricTellsTheTruth(t *testing.T) {
 	w := newWorld(t)
+	w.Spans(func() int64 { return 3 })
 	want := w.play()
 	got := scrape(t, w)
 	for name, v := range want {
