@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -206,6 +207,13 @@ func (j *journal) Event(e observe.Event) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.event = append(j.event, e.Name)
+}
+
+// told reports whether there was such an event.
+func (j *journal) told(name observe.EventName) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Contains(j.event, name)
 }
 
 func (j *journal) all() []string {

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -146,6 +147,30 @@ func TestASpanGoesOnWhileTheServerRefusesItsOutcome(t *testing.T) {
 		t.Errorf("%d spans open while the outcome is not written: %q", open, lines)
 	}
 	full.Store(false)
+	b.advance(time.Minute)
+	lines, _ := tr.log()
+	expect(t, "spans", lines, []string{"begin #1 of s from ", `end "reply" to out, in time true`})
+}
+
+// TestARefusedOutcomeKeepsItsSpan: a full server takes no reply, which is settled
+// again.
+func TestARefusedOutcomeKeepsItsSpan(t *testing.T) {
+	tr := &tracer{}
+	var b *bench
+	b = newTraced(t, tr, memory.Options{}, func(d *sandbox.Delivery) outcome.Outcome {
+		b.broker.SetFull(true)
+		return replies(d)
+	}, withReply)
+	if _, err := b.broker.Add(t.Context(), []broker.Add{{Stream: "in", Fields: []broker.Field{{Name: "_payload", Value: "{}"}}}}); err != nil {
+		t.Fatal(err)
+	}
+	for !b.log.told(observe.EventSettleRefused) {
+		runtime.Gosched()
+	}
+	if lines, open := tr.log(); open != 1 {
+		t.Errorf("%d spans open while the outcome is refused: %q", open, lines)
+	}
+	b.broker.SetFull(false)
 	b.advance(time.Minute)
 	lines, _ := tr.log()
 	expect(t, "spans", lines, []string{"begin #1 of s from ", `end "reply" to out, in time true`})

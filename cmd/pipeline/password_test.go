@@ -236,7 +236,10 @@ func (d *desk) command(ctx context.Context, host string, args ...string) (cmd *e
 	}
 	cmd = exec.CommandContext(ctx, "pipeline", args...)
 	cmd.Dir = d.dir
-	cmd.Env = append(os.Environ(), "GOTRACEBACK=all", "REDIS_URL="+d.url)
+	cmd.Env = append(os.Environ(), "GOTRACEBACK=all", "REDIS_URL="+d.url,
+		// Nobody listens there, so that the failure is told.
+		"OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_TIMEOUT=200", "OTEL_BSP_SCHEDULE_DELAY=50",
+		"OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20"+secret+",broken"+secret)
 	output = &program.Output{}
 	cmd.Stdout, cmd.Stderr = output, output
 	return cmd, output

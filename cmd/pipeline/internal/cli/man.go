@@ -100,5 +100,6 @@ var exitDocs = []struct {
 var envDocs = [][2]string{
 	{"PIPELINE_VAR_NAME", "The value of the pipeline's variable NAME, unless --var or --var-file sets it."},
 	{"REDIS_URL", "The address of the server in pipelines that say so, as the examples do with env(\"REDIS_URL\")."},
+	{"OTEL_EXPORTER_OTLP_ENDPOINT", "The collector to which run, dev and monitor export metrics, and run and dev traces, by OTLP. docs/operations.md lists the other variables OTEL_* that they take."},
 	{"NO_COLOR", "Print without colours if it is set to anything. There are none either where TERM is dumb or the output is no terminal."},
 }
