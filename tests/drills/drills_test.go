@@ -33,6 +33,7 @@ func TestAWorkerIsKilled(t *testing.T) {
 		d.fires("PipelineWorkersGone", began)
 		d.fires("PipelineTargetDown", began)
 		d.told("group_unattended", "nobody reads the group ledger on in", "nobody reads the group audit on in")
+		d.asTheRunbookShows("PipelineWorkersGone", d.stats)
 		// Start a worker.
 		d.work(d.URL())
 		d.settled()
@@ -86,6 +87,7 @@ func TestAGroupLags(t *testing.T) {
 		d.fires("PipelineGroupBehind", began)
 		d.fires("PipelineBacklogNearLimit", began)
 		d.told("group_behind", "the group ledger on in is behind")
+		d.asTheRunbookShows("PipelineGroupBehind", d.stats)
 		// Mend what its replies wait for: here nobody reads them, and they are taken out.
 		ended := make(chan struct{})
 		go func() {
@@ -130,6 +132,7 @@ func TestRedisIsDown(t *testing.T) {
 		d.Kill()
 		d.fires("PipelineRedisDown", began)
 		d.told("server_unavailable")
+		d.asTheRunbookShows("PipelineRedisDown", d.stats)
 		// Start the server. The workers are left alone.
 		d.Restart()
 		d.publish(5, "a", "ack")
@@ -152,6 +155,7 @@ func TestBodiesAreTrimmedWhilePending(t *testing.T) {
 		}
 		d.fires("PipelineTrimGap", began)
 		d.told("trim_gap", "4 pending entries of the group ledger on in have lost their bodies to a trim")
+		d.asTheRunbookShows("PipelineTrimGap", d.stats)
 		// What is lost is lost. The alert ends once a worker has claimed the entries. That is the first thing that a
 		// new one does, before it was ever scraped, and is told all the same.
 		began = time.Now()
@@ -180,6 +184,7 @@ func TestAWorkerLacksARight(t *testing.T) {
 			d.publish(3, "a", "reply")
 			d.fires("PipelineSubscriptionFailed", began)
 			d.told("group_unattended", "nobody reads the group ledger on in")
+			d.asTheRunbookShows("PipelineSubscriptionFailed", d.ready)
 			if s := d.commandAs(url, "plan", "drill.hcl"); s.code != 4 || !strings.Contains(s.text, "rights_missing") || !strings.Contains(s.text, "out") {
 				t.Errorf("plan ends with %d and does not name the right:\n%s", s.code, s.text)
 			}
