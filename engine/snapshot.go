@@ -49,7 +49,7 @@ type SubscriptionSnapshot struct {
 
 // Snapshot looks at the engine. It costs the server nothing.
 func (e *Engine) Snapshot() Snapshot {
-	snap := Snapshot{ServerUp: !e.server.Down()}
+	snap := Snapshot{ServerUp: !e.server.Down(), Subscriptions: make([]SubscriptionSnapshot, 0, len(e.subs))}
 	select {
 	case <-e.ready:
 		snap.Software, snap.Version = e.features.Software, e.features.Version
@@ -74,6 +74,9 @@ func (e *Engine) Snapshot() Snapshot {
 // lanes looks at the workers.
 func (s *SubscriptionSnapshot) lanes(lanes []*lane.Lane) {
 	s.Workers = len(lanes)
+	if s.Held == 0 {
+		return // nothing is with a worker
+	}
 	for _, l := range lanes {
 		depth := max(0, l.Depth())
 		s.Queued += depth
@@ -145,6 +148,17 @@ func (c *counts) add(outcomes []observe.Outcome) {
 			c.dead++
 		}
 	}
+}
+
+// sum is how many outcomes there were.
+func (c *counts) sum() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := int64(0)
+	for _, of := range c.results {
+		n += of
+	}
+	return n
 }
 
 func (c *counts) get() (map[observe.Result]int64, int64) {

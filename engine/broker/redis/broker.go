@@ -74,10 +74,10 @@ func Open(o Options) (*Broker, error) {
 		b.master = o.Sentinel.Master
 	}
 	var err error
-	if b.settle, err = o.client(pool{size: settlers, idle: idleSettler}, b.sockets); err != nil {
+	if b.settle, err = o.client(pool{size: settlers}, b.sockets); err != nil {
 		return nil, fmt.Errorf("open redis: %w", err)
 	}
-	if b.readers, err = o.client(pool{size: maxReaders, idle: maxReaders, blocking: true}, b.sockets); err != nil {
+	if b.readers, err = o.client(pool{size: maxReaders, blocking: true}, b.sockets); err != nil {
 		return nil, errors.Join(fmt.Errorf("open redis: %w", err), b.settle.Close())
 	}
 	return b, nil

@@ -12,7 +12,7 @@ import (
 
 // pool is how the connections of one client differ from those of the other.
 type pool struct {
-	size, idle int
+	size int
 	// readTimeout is -1 where every call brings its own deadline.
 	blocking bool
 }
@@ -37,7 +37,7 @@ func (o *Options) tune(l *redis.Options, p pool, s *sockets) {
 	l.PoolTimeout = o.Timeout
 	l.PoolSize = p.size
 	l.MinIdleConns = 0
-	l.MaxIdleConns = p.idle
+	l.MaxIdleConns = p.size
 	l.MaxActiveConns = 0
 	l.PipelinePoolSize = -1
 	l.ReadBufferSize = readBuffer

@@ -56,13 +56,13 @@ type Sentinel struct {
 // DefaultTimeout bounds what does not block.
 const DefaultTimeout = 5 * time.Second
 
-// Limits on connections. A pool opens what is used; a reader holds one while
-// it blocks.
+// Limits on connections. A pool opens what is used and keeps it: where many
+// subscriptions have something to say at once, now and then, one that was closed
+// would be opened again each time. A reader holds one while it blocks.
 const (
-	settlers    = 64
-	maxReaders  = 4096
-	idleSettler = 8
-	readBuffer  = 64 << 10
+	settlers   = 64
+	maxReaders = 4096
+	readBuffer = 64 << 10
 )
 
 // errURL says what a URL must look like, because the library's own error
