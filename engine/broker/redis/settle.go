@@ -9,8 +9,8 @@ import (
 	"pipeline/engine/broker"
 )
 
-// maxAcks bounds the ids of one XACK or HDEL.
-const maxAcks = 2000
+// maxAcks bounds the ids of one XACK, HDEL or HMGET: half a millisecond of the server's time.
+const maxAcks = 1000
 
 // settling is one settlement on its way: the commands of one batch, and for
 // each script the place of its answers in the result.
