@@ -141,9 +141,11 @@ type Fate struct {
 
 // FateOf is what became of an item that is settled.
 func FateOf(it *batch.Item) Fate {
-	return Fate{
-		ID: it.Delivery.ID, Verb: it.Action.Verb, After: it.Action.Wait.After, Stale: it.Outcome.Result == observe.ResultStale,
+	f := Fate{ID: it.Delivery.ID, Verb: it.Action.Verb, Stale: it.Outcome.Result == observe.ResultStale}
+	if it.Action.Wait != nil {
+		f.After = it.Action.Wait.After
 	}
+	return f
 }
 
 // Settled notes what the server knows by now: entries that wait can be run again

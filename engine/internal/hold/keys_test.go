@@ -52,7 +52,7 @@ func (s *scene) run(key string, n int, verb batch.Verb, after time.Duration) *ba
 	if !s.Admits(it) {
 		s.t.Fatalf("%s%d may not run", key, n)
 	}
-	it.Action = batch.Action{Verb: verb, Wait: broker.Wait{After: after}}
+	it.Action = batch.Action{Verb: verb, Wait: &broker.Wait{After: after}}
 	s.Ran(it)
 	return it
 }

@@ -42,5 +42,5 @@ func (r *Runner) Run(ctx context.Context, it *batch.Item) (finished bool) {
 
 // behind puts an item back that was not run: its delivery does not count.
 func behind(it *batch.Item) batch.Action {
-	return batch.Action{Verb: batch.Behind, Wait: broker.Wait{ID: it.Delivery.ID, Uncount: true}}
+	return batch.Action{Verb: batch.Behind, Wait: &broker.Wait{ID: it.Delivery.ID, Uncount: true}}
 }

@@ -136,7 +136,10 @@ func (s *Settler) refill() bool {
 
 // size is how many bytes the outcome of an item sends.
 func size(it *batch.Item) int {
-	n := len(it.Action.Wait.Error)
+	n := 0
+	if it.Action.Wait != nil {
+		n = len(it.Action.Wait.Error)
+	}
 	for i := range it.Action.Publish {
 		fields := it.Action.Publish[i].Fields
 		for j := range fields {

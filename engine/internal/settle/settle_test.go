@@ -100,7 +100,7 @@ func newBench(t *testing.T, verbs ...batch.Verb) *bench {
 		case batch.Step:
 			it.Action.Publish = []broker.Add{{Stream: "out"}}
 		case batch.Wait:
-			it.Action.Wait = broker.Wait{ID: id(i + 1), Timed: true, After: time.Minute}
+			it.Action.Wait = &broker.Wait{ID: id(i + 1), Timed: true, After: time.Minute}
 		}
 		it.SetState(batch.Finished)
 	}

@@ -241,7 +241,7 @@ next:
 // service stops. Somebody runs it again, at once; the run that came to nothing is
 // counted like a retry that was asked for, so that no attempt is used up by it.
 func (s *Settler) unwritten(it *batch.Item, why string) {
-	wait := broker.Wait{ID: it.Delivery.ID, Timed: true, Asked: true, Error: "the service stopped while " + why}
+	wait := &broker.Wait{ID: it.Delivery.ID, Timed: true, Asked: true, Error: "the service stopped while " + why}
 	if s.MinIdle > 0 {
 		wait.MinIdle = s.Claimable
 	}

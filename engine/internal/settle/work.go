@@ -140,7 +140,7 @@ func (w *work) add(it *batch.Item, of *batch.Batch, fence bool) {
 			return
 		}
 		w.waitItems = append(w.waitItems, it)
-		wait := it.Action.Wait
+		wait := *it.Action.Wait
 		wait.Delivery, wait.Ago = it.Delivery.Deliveries+1, max(0, w.sent.Sub(of.At))
 		s.Waits = append(s.Waits, wait)
 		return

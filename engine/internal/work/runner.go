@@ -296,7 +296,7 @@ func (r *Runner) OnPark(parks func() bool) { r.parks = parks }
 // them stays in memory.
 func (r *Runner) wait(it *batch.Item, d time.Duration) batch.Action {
 	s := r.plan.sub
-	a := batch.Action{Verb: batch.Wait, Wait: broker.Wait{ID: it.Delivery.ID, Timed: true, After: d, MinIdle: r.minIdle}}
+	a := batch.Action{Verb: batch.Wait, Wait: &broker.Wait{ID: it.Delivery.ID, Timed: true, After: d, MinIdle: r.minIdle}}
 	if r.keeps(it) {
 		a.Keep, a.Wait.MinIdle = true, 0
 		return a
