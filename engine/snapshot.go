@@ -150,17 +150,6 @@ func (c *counts) add(outcomes []observe.Outcome) {
 	}
 }
 
-// sum is how many outcomes there were.
-func (c *counts) sum() int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	n := int64(0)
-	for _, of := range c.results {
-		n += of
-	}
-	return n
-}
-
 func (c *counts) get() (map[observe.Result]int64, int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
