@@ -28,8 +28,8 @@ func TestEveryKeyIsInTheManual(t *testing.T) {
 	}
 	keys := []string{strings.TrimSuffix(markKey("payments", "", broker.ID{}), "0-0-")}
 	of := reflect.ValueOf(newGroupKeys("payments", "ledger")).Elem()
-	for i := range of.NumField() {
-		keys = append(keys, of.Field(i).String())
+	for _, field := range of.Fields() {
+		keys = append(keys, field.String())
 	}
 	if of = reflect.ValueOf(newGroupKeys("payments", "NEW")).Elem(); !of.FieldByName("replay").IsValid() || len(keys) < 6 {
 		t.Fatalf("%q are not all", keys)
