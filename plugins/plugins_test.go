@@ -199,11 +199,15 @@ func BenchmarkScreen(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			d := delivery(b, body)
 			b.ReportAllocs()
+			instructions := int64(0)
 			for b.Loop() {
-				if out, _ := in.Call(context.Background(), d); out.Kind != outcome.Reply {
+				out, use := in.Call(context.Background(), d)
+				if out.Kind != outcome.Reply {
 					b.Fatal(out.Failure)
 				}
+				instructions = use.Instructions
 			}
+			b.ReportMetric(float64(instructions), "instructions/op")
 		})
 	}
 	run("lua", luaScreen(b))

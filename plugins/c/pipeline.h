@@ -97,9 +97,19 @@ static const char *pipeline_space(const char *p, const char *end) {
   return p;
 }
 
+/* Whether one of eight bytes is c. */
+static uint64_t pipeline_has(uint64_t eight, uint8_t c) {
+  uint64_t ones = 0x0101010101010101ull, zero = eight ^ ones * c;
+  return (zero - ones) & ~zero & ones << 7;
+}
+
 static const char *pipeline_skip_string(const char *p, const char *end) {
-  for (p++; p < end && *p != '"'; p++)
-    if (*p == '\\') p++;
+  for (p++; end - p >= 8; p += 8) {
+    uint64_t eight;
+    __builtin_memcpy(&eight, p, 8);
+    if (pipeline_has(eight, '"') || pipeline_has(eight, '\\')) break;
+  }
+  while (p < end && *p != '"') p += *p == '\\' ? 2 : 1;
   return p < end ? p + 1 : end;
 }
 
@@ -131,25 +141,65 @@ static int pipeline_equal(pipeline_text a, const char *b) {
   return b[i] == 0;
 }
 
-/* The member of an object as it is written: a string has its quotes, a number
- * all its digits. Names with escapes are not found. */
+/* Goes through the members of an object: at *p, which begins with the object
+ * itself, stands one more member whose key is in key, and *p is at its value
+ * then; else 0. Names with escapes come as they are written. */
+static int pipeline_next(pipeline_text object, const char **p, pipeline_text *key) {
+  const char *end = object.p + object.n, *from = *p;
+  if (from == object.p) {
+    from = pipeline_space(from, end);
+    if (from >= end || *from != '{') return 0;
+    from = pipeline_space(from + 1, end);
+  } else {
+    from = pipeline_space(from, end);
+    if (from < end && *from == ',') from = pipeline_space(from + 1, end);
+  }
+  if (from >= end || *from != '"') return 0;
+  const char *to = pipeline_skip_string(from, end);
+  key->p = from + 1, key->n = to - from >= 2 ? (uint32_t)(to - from - 2) : 0;
+  from = pipeline_space(to, end);
+  if (from >= end || *from != ':') return 0;
+  *p = pipeline_space(from + 1, end);
+  return 1;
+}
+
+/* Members of an object as they are written: a string has its quotes, a number
+ * all its digits. One that is not there, or whose name has escapes, is none. The
+ * object is read once and no further than to the last one that is looked for. */
+static void pipeline_members(pipeline_text object, const char *const *names, pipeline_text *values, uint32_t n) {
+  const char *end = object.p + object.n, *p = object.p;
+  pipeline_text none = {0, 0}, key;
+  uint32_t left = n;
+  for (uint32_t i = 0; i < n; i++) values[i] = none;
+  while (left > 0 && pipeline_next(object, &p, &key)) {
+    const char *from = p;
+    p = pipeline_skip(p, end);
+    for (uint32_t i = 0; i < n; i++) {
+      if (values[i].p || !pipeline_equal(key, names[i])) continue;
+      values[i].p = from, values[i].n = (uint32_t)(p - from);
+      left--;
+    }
+  }
+}
+
+/* One member. */
 static pipeline_text pipeline_member(pipeline_text object, const char *name) {
-  const char *end = object.p + object.n, *p = pipeline_space(object.p, end);
-  pipeline_text none = {0, 0};
-  if (p >= end || *p != '{') return none;
-  for (p = pipeline_space(p + 1, end); p < end && *p == '"';) {
-    const char *from = p, *to = pipeline_skip_string(p, end);
-    pipeline_text key = {from + 1, to - from >= 2 ? (uint32_t)(to - from - 2) : 0};
-    p = pipeline_space(to, end);
-    if (p >= end || *p != ':') return none;
-    p = pipeline_space(p + 1, end);
-    from = p, p = pipeline_skip(p, end);
+  pipeline_text value;
+  pipeline_members(object, &name, &value, 1);
+  return value;
+}
+
+/* A member that is an object, to look for its members: where it ends is not looked
+ * for, so that what follows it is in it too. */
+static pipeline_text pipeline_inside(pipeline_text object, const char *name) {
+  const char *end = object.p + object.n, *p = object.p;
+  pipeline_text none = {0, 0}, key;
+  while (pipeline_next(object, &p, &key)) {
     if (pipeline_equal(key, name)) {
-      pipeline_text value = {from, (uint32_t)(p - from)};
+      pipeline_text value = {p, (uint32_t)(end - p)};
       return value;
     }
-    p = pipeline_space(p, end);
-    if (p < end && *p == ',') p = pipeline_space(p + 1, end);
+    p = pipeline_skip(p, end);
   }
   return none;
 }
@@ -195,8 +245,10 @@ static double pipeline_number(pipeline_text value) {
 /* Adds to the result. A result that is too long ends the call. */
 static void pipeline_put(const char *p, uint32_t n) {
   if (n > PIPELINE_OUTPUT - pipeline_length) pipeline_fail("the result is longer than PIPELINE_OUTPUT");
-  for (uint32_t i = 0; i < n; i++) pipeline_output[pipeline_length + i] = p[i];
+  char *to = pipeline_output + pipeline_length;
   pipeline_length += n;
+  for (; n >= 8; n -= 8, p += 8, to += 8) __builtin_memcpy(to, p, 8);
+  for (; n > 0; n--) *to++ = *p++;
 }
 
 static void pipeline_write(const char *s) {

@@ -4,8 +4,7 @@ mod pipeline;
 use pipeline::{reply, Json};
 
 handler!(screen_payment, |input: Json| {
-    let payment = input.member("body")?;
-    let id = payment.member("id")?.json()?;
-    let suspicious = payment.member("amount_cents")?.number()? > 1_000_000.0;
-    Some(reply(format!("{{\"payment_id\":{},\"suspicious\":{}}}", id, suspicious)))
+    let [id, amount] = input.inside("body")?.members(["id", "amount_cents"]);
+    let suspicious = if amount?.number()? > 1_000_000.0 { "true" } else { "false" };
+    Some(reply(["{\"payment_id\":", id?.json()?, ",\"suspicious\":", suspicious, "}"].concat()))
 });

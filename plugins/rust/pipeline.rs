@@ -28,7 +28,7 @@ pub enum Outcome {
 
 /// A reply with a body, which is JSON.
 pub fn reply(body: String) -> Outcome {
-    Outcome::Json(format!("{{\"action\":\"reply\",\"replies\":[{{\"body\":{}}}]}}", body))
+    Outcome::Json(["{\"action\":\"reply\",\"replies\":[{\"body\":", &body, "}]}"].concat())
 }
 
 /// A retry that waits that long at least.
@@ -88,30 +88,74 @@ impl<'a> Json<'a> {
 
     /// A member of an object. Names with escapes are not found.
     pub fn member(&self, name: &str) -> Option<Json<'a>> {
-        let b = self.0;
-        let mut i = space(b, 0);
-        if b.get(i) != Some(&b'{') {
-            return None;
+        let [found] = self.members([name]);
+        found
+    }
+
+    /// Members of an object. It is read once, and no further than to the last one.
+    pub fn members<const N: usize>(&self, names: [&str; N]) -> [Option<Json<'a>>; N] {
+        let mut found = [None; N];
+        let mut left = N;
+        let mut members = Members { b: self.0, at: 0, begun: false };
+        while let Some((key, start)) = members.next() {
+            members.at = skip(self.0, start);
+            for (name, value) in names.iter().zip(found.iter_mut()) {
+                if value.is_none() && key == name.as_bytes() {
+                    *value = self.0.get(start..members.at).map(Json);
+                    left -= 1;
+                }
+            }
+            if left == 0 {
+                break;
+            }
         }
-        i = space(b, i + 1);
-        while b.get(i) == Some(&b'"') {
-            let end = string(b, i);
-            let key = b.get(i + 1..end - 1).unwrap_or(&[]);
-            i = space(b, end);
-            if b.get(i) != Some(&b':') {
-                return None;
-            }
-            i = space(b, i + 1);
-            let end = skip(b, i);
+        found
+    }
+
+    /// A member that is an object, to look for its members: where it ends is not
+    /// looked for, so that what follows it is in it too.
+    pub fn inside(&self, name: &str) -> Option<Json<'a>> {
+        let mut members = Members { b: self.0, at: 0, begun: false };
+        while let Some((key, start)) = members.next() {
             if key == name.as_bytes() {
-                return Some(Json(b.get(i..end)?));
+                return self.0.get(start..).map(Json);
             }
-            i = space(b, end);
-            if b.get(i) == Some(&b',') {
-                i = space(b, i + 1);
-            }
+            members.at = skip(self.0, start);
         }
         None
+    }
+}
+
+/// Goes through the members of an object.
+struct Members<'a> {
+    b: &'a [u8],
+    /// Behind the last value.
+    at: usize,
+    begun: bool,
+}
+
+impl<'a> Members<'a> {
+    /// The next member's key and where its value begins.
+    fn next(&mut self) -> Option<(&'a [u8], usize)> {
+        let b = self.b;
+        let mut i = space(b, self.at);
+        let before = if self.begun { b',' } else { b'{' };
+        if b.get(i) == Some(&before) {
+            i = space(b, i + 1);
+        } else if !self.begun {
+            return None;
+        }
+        self.begun = true;
+        if b.get(i) != Some(&b'"') {
+            return None;
+        }
+        let end = string(b, i);
+        let key = b.get(i + 1..end - 1).unwrap_or(&[]);
+        i = space(b, end);
+        if b.get(i) != Some(&b':') {
+            return None;
+        }
+        Some((key, space(b, i + 1)))
     }
 }
 
