@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"pipeline/engine/broker"
 	"pipeline/engine/broker/redis"
 	"pipeline/tests/redistest"
 )
@@ -41,6 +42,38 @@ func survivesClosing(t *testing.T, s *redistest.Server, b *redis.Broker) {
 	s.CLI("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
 	waitAlone(t, s)
 	ask()
+}
+
+// A connection on which reads block waits outside of the library's pools between two
+// reads. When another connection was found closed, it is not used again: the server was
+// restarted, and the first read after that is no second failure.
+func TestAReadAfterARestartIsNoSecondFailure(t *testing.T) {
+	everyVersion(t, func(t *testing.T, s *redistest.Server, b *redis.Broker) {
+		fill(t, b, 2)
+		if _, err := b.CreateGroup(t.Context(), "empty", group, "0"); err != nil {
+			t.Fatal(err)
+		}
+		blocking := func() ([]broker.Delivery, error) {
+			return b.Read(t.Context(), broker.ReadRequest{Owner: owner("c"), Count: 1, Block: 10 * time.Millisecond})
+		}
+		first, err := blocking()
+		if err != nil || len(first) != 1 {
+			t.Fatal(first, err)
+		}
+		// The command that finds the server away has to be under way when it goes.
+		waits := make(chan error)
+		go func() {
+			other := broker.Owner{Stream: "empty", Group: group, Consumer: "c"}
+			_, err := b.Read(t.Context(), broker.ReadRequest{Owner: other, Count: 1, Block: soon})
+			waits <- err
+		}()
+		waitBlocked(t, s, 1)
+		s.CLI("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+		wantKind(t, <-waits, broker.ErrUnavailable)
+		if second, err := blocking(); err != nil || len(second) != 1 {
+			t.Error(second, err)
+		}
+	})
 }
 
 // waitAlone waits until the only client of the server is the one that asks.

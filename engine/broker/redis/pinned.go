@@ -23,6 +23,8 @@ type pinned struct {
 type reader struct {
 	conn *redis.Conn
 	id   int64
+	// seen is what sockets.broken was when its last reply had come.
+	seen uint64
 }
 
 func (p *pinned) take() *reader {
@@ -68,8 +70,14 @@ func (p *pinned) drop() {
 // connect; a server that accepts and then says nothing ends it after the
 // timeout.
 func (b *Broker) reader(ctx context.Context) (*reader, error) {
-	if r := b.pinned.take(); r != nil {
-		return r, nil
+	for r := b.pinned.take(); r != nil; r = b.pinned.take() {
+		if r.seen == b.sockets.broken.Load() {
+			return r, nil
+		}
+		// Another connection was closed since: the server went away, or is being
+		// restarted. This one may be closed too, and the library looks at those of its
+		// pools alone. Nothing is lost by another one.
+		_ = r.conn.Close()
 	}
 	ctx, cancel := context.WithTimeout(ctx, b.timeout)
 	defer cancel()

@@ -105,6 +105,7 @@ func (b *Broker) await(ctx, answer context.Context, block time.Duration, cmd red
 		_ = r.conn.Close()
 		return err
 	}
+	r.seen = b.sockets.broken.Load()
 	b.pinned.put(r)
 	return nil
 }

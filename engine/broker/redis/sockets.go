@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -24,6 +25,8 @@ type sockets struct {
 	// failures counts the commands that no server of a cluster answered: see
 	// whereabouts.
 	failures atomic.Uint64
+	// broken counts the connections that were found to be closed by the other side.
+	broken atomic.Uint64
 	// shown is what of the servers' certificates ends first.
 	shown atomic.Pointer[Certificate]
 }
@@ -63,6 +66,9 @@ func (c *socket) SetReadDeadline(t time.Time) error {
 // Read implements net.Conn.
 func (c *socket) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
+	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, net.ErrClosed) {
+		c.set.broken.Add(1)
+	}
 	if later, ok := c.patience.came(n); ok && err == nil {
 		err = c.Conn.SetReadDeadline(later)
 	}
