@@ -156,7 +156,7 @@ func TestWhatIsBufferedAtASignalRunsElsewhereAtOnceAndUnburnt(t *testing.T) {
 			return s.Client().XLen(t.Context(), "out").Val() >= quick+buffered
 		})
 		expectWithin(t, s, began, quick, late())
-		expectShortBlocks(t, m)
+		expectShortBlocks(t, m, time.Minute)
 		close(h.open)
 		for _, v := range []*service{first, second} {
 			if err := v.drain(); err != nil {

@@ -73,9 +73,9 @@ func expectWithin(t *testing.T, s *redistest.Server, began time.Time, first int,
 }
 
 // expectShortBlocks checks how a process gets what another one hands back: that is aged
-// so that it is idle for longer than any min_idle, and no read blocks for more than a
+// so that it is idle for twice the min_idle, and no read blocks for more than a
 // second, as long as a server may not tell a blocked read of it.
-func expectShortBlocks(t *testing.T, m *monitor) {
+func expectShortBlocks(t *testing.T, m *monitor, minIdle time.Duration) {
 	t.Helper()
 	reads, aged := 0, 0
 	for _, c := range m.all() {
@@ -86,8 +86,8 @@ func expectShortBlocks(t *testing.T, m *monitor) {
 			}
 		}
 		if at := slices.Index(c.args, "IDLE"); c.name() == "XCLAIM" && c.from == "lua" && at > 0 {
-			if ms, err := strconv.ParseFloat(c.args[at+1], 64); err != nil || ms < float64(time.Hour.Milliseconds()) {
-				t.Errorf("what is handed back is idle for %s ms: %s", c.args[at+1], fmt.Sprint(c.args))
+			if ms, err := strconv.ParseInt(c.args[at+1], 10, 64); err != nil || ms != 2*minIdle.Milliseconds() {
+				t.Errorf("what is handed back is idle for %s ms, want twice %v: %s", c.args[at+1], minIdle, fmt.Sprint(c.args))
 			}
 			aged++
 		}

@@ -83,10 +83,13 @@ func ForLoopback(c *x509.Certificate) { c.IPAddresses = []net.IP{net.IPv4(127, 0
 // Expired makes a certificate that is valid no more.
 func Expired(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) }
 
+// write puts a file in place whole, as who renews certificates should: a worker may
+// read it at any time.
 func (a *Authority) write(name, kind string, der []byte) (path string) {
 	a.t.Helper()
 	path = filepath.Join(a.folder, name)
-	a.check(os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600))
+	a.check(os.WriteFile(path+".new", pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600))
+	a.check(os.Rename(path+".new", path))
 	return path
 }
 
