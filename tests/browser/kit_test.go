@@ -257,10 +257,13 @@ func says[T any](b *tab, expression string) T {
 	return v
 }
 
-// shows waits until an expression holds.
+// shows waits until an expression holds. A page that follows something goes to another
+// document by itself: between the two, nothing can be asked.
 func (b *tab) shows(what, expression string) {
 	b.Helper()
-	b.until(what, func() bool { return says[bool](b, expression) })
+	b.until(what, func() (holds bool) {
+		return chromedp.Run(b.ctx, chromedp.Evaluate(expression, &holds)) == nil && holds
+	})
 }
 
 // picture keeps what the browser shows, for a person to look at: in the folder that
