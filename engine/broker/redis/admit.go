@@ -100,9 +100,9 @@ func (b *Broker) Begin(ctx context.Context, o broker.Owner, ids []broker.ID) ([]
 
 // appendAdmissions reads one answer of the script.
 func appendAdmissions(out []broker.Admission, reply []any) ([]broker.Admission, error) {
-	wrong := fmt.Errorf("%w of the admit script", errProtocol)
+	wrong := func() error { return fmt.Errorf("%w of the admit script", errProtocol) }
 	if len(reply)%3 != 1 {
-		return nil, wrong
+		return nil, wrong()
 	}
 	letters, _ := reply[0].(string)
 	first := len(out)
@@ -116,7 +116,7 @@ func appendAdmissions(out []broker.Admission, reply []any) ([]broker.Admission, 
 		i, known := number(index)
 		remaining, timed := number(ms)
 		if !known || !timed || i < 0 || i >= int64(len(letters)) {
-			return nil, wrong
+			return nil, wrong()
 		}
 		a := &out[first+int(i)]
 		a.Remaining = time.Duration(remaining) * time.Millisecond

@@ -19,7 +19,8 @@ type settling struct {
 	keys  *groupKeys
 	args  *args
 	batch batch
-	// forget are the entries whose records are dropped, all: it is all of them.
+	// forget are the entries whose records are dropped; all stands for it where that
+	// is every entry, as of those that were claimed.
 	forget map[broker.ID]bool
 	all    bool
 	marks  marking

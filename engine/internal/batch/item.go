@@ -123,9 +123,10 @@ type Action struct {
 	// Publish belongs to Step. Mark: its key is marked with it.
 	Publish []broker.Add
 	Mark    bool
-	// Wait belongs to Wait and Behind, which few entries come to; nil for others. Park: this consumer runs the entry again
-	// itself when it is due. Keep: so it does, and keeps the entry meanwhile, so
-	// that nobody else runs later ones of its key before it.
+	// Wait belongs to Wait and Behind, which few entries come to; nil for others.
+	// Park: this consumer runs the entry again itself when it is due. Keep: so it
+	// does, and keeps the entry meanwhile, so that nobody else runs later ones of its
+	// key before it.
 	Wait *broker.Wait
 	Park bool
 	Keep bool
