@@ -56,11 +56,8 @@ func TestAReadAfterARestartIsNoSecondFailure(t *testing.T) {
 		blocking := func() ([]broker.Delivery, error) {
 			return b.Read(t.Context(), broker.ReadRequest{Owner: owner("c"), Count: 1, Block: 10 * time.Millisecond})
 		}
-		first, err := blocking()
-		if err != nil || len(first) != 1 {
-			t.Fatal(first, err)
-		}
-		// The command that finds the server away has to be under way when it goes.
+		// The command that finds the server away has to be under way when it goes, on a
+		// connection of its own.
 		waits := make(chan error)
 		go func() {
 			other := broker.Owner{Stream: "empty", Group: group, Consumer: "c"}
@@ -68,6 +65,9 @@ func TestAReadAfterARestartIsNoSecondFailure(t *testing.T) {
 			waits <- err
 		}()
 		waitBlocked(t, s, 1)
+		if first, err := blocking(); err != nil || len(first) != 1 {
+			t.Fatal(first, err)
+		}
 		s.CLI("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
 		wantKind(t, <-waits, broker.ErrUnavailable)
 		if second, err := blocking(); err != nil || len(second) != 1 {
