@@ -23,9 +23,9 @@ import (
 // patience bounds every wait for a program of Prometheus.
 const patience = time.Minute
 
-// program is the path of a program of Prometheus, or ends the test: it fails in CI,
+// Program is the path of a program of Prometheus, or ends the test: it fails in CI,
 // and is skipped elsewhere.
-func program(t testing.TB, name string) string {
+func Program(t testing.TB, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
 	if err == nil {
@@ -43,7 +43,7 @@ func program(t testing.TB, name string) string {
 // names, and returns what it prints. Its failure is the test's.
 func Promtool(t testing.TB, files map[string]string, args ...string) string {
 	t.Helper()
-	path := program(t, "promtool")
+	path := Program(t, "promtool")
 	dir := t.TempDir()
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -87,7 +87,7 @@ type Server struct {
 // second, by their addresses, and ends it with the test.
 func Start(t testing.TB, job, rules string, targets ...string) *Server {
 	t.Helper()
-	path := program(t, "prometheus")
+	path := Program(t, "prometheus")
 	dir := t.TempDir()
 	s := &Server{t: t, address: freeAddress(t)}
 	list := make([]string, len(targets))

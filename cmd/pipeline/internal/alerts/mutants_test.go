@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pipeline/tests/promtest"
 )
 
 // allMutants has every mutant tried, and not only one of every third rule: that takes
@@ -62,10 +64,7 @@ func mutantsOf(r Rule) (all []mutant) {
 // TestARuleThatIsWrongIsNoticed breaks every rule, and has the cases of
 // TestTheAlertsFire notice each time.
 func TestARuleThatIsWrongIsNoticed(t *testing.T) {
-	path, err := exec.LookPath("promtool")
-	if err != nil {
-		t.Skip("there is no promtool; apt-get install prometheus")
-	}
+	path := promtest.Program(t, "promtool")
 	p, dir := sample(), t.TempDir()
 	rules := Of(p, defaults())
 	all, files := map[string]string{}, []string{}
