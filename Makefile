@@ -45,15 +45,16 @@ fmt-check:
 	if [[ -n $$files ]]; then printf 'not formatted, run gofmt -w:\n%s\n' "$$files" >&2; exit 1; fi
 
 # The cache of test results is passed by: it cannot know that a server has changed. The summary is printed
-# after a failure, too, and fails by itself when a server version saw no case.
+# after a failure, too, and fails by itself when a server version saw no case. What failed is told last.
 .PHONY: race
 race: servers
-	@mkdir -p '$(CACHE)' && rm -f '$(LEDGER)'
+	@mkdir -p '$(CACHE)/bin' && rm -f '$(LEDGER)'
+	@go build -o '$(CACHE)/bin/' ./tests/redistest/summary ./tests/failures
 	@status=0; \
-	PIPELINE_TEST_REQUIRE_SERVERS=1 PIPELINE_TEST_LEDGER='$(LEDGER)' \
-		go test -race -count=1 -timeout 40m $(TESTFLAGS) ./... || status=$$?; \
-	go run ./tests/redistest/summary '$(LEDGER)' || status=$$?; \
-	exit $$status
+	{ PIPELINE_TEST_REQUIRE_SERVERS=1 PIPELINE_TEST_LEDGER='$(LEDGER)' \
+		go test -json -race -count=1 -timeout 40m $(TESTFLAGS) ./... 2>&1 || status=$$?; \
+		'$(CACHE)/bin/summary' '$(LEDGER)' 2>&1 || status=$$?; exit $$status; } | \
+		'$(CACHE)/bin/failures' $(filter -v,$(TESTFLAGS))
 
 # The bounds on memory and system calls that make a child process die of an attack do not go with the race
 # detector.
