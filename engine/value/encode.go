@@ -2,6 +2,7 @@ package value
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 )
@@ -28,6 +29,9 @@ func (e *EncodeError) Error() string {
 // none, a name that occurs twice and nesting beyond MaxDepth are refused with
 // an *EncodeError; dst is then returned as it was.
 func AppendJSON(dst []byte, v *Value) ([]byte, error) {
+	if v.written() {
+		return appendWritten(slices.Grow(dst, len(v.text)), v), nil
+	}
 	out, err := appendValue(dst, v, 0)
 	if err != nil {
 		return dst, err
@@ -53,9 +57,9 @@ func appendValue(dst []byte, v *Value, depth int) ([]byte, *EncodeError) {
 		return dst, &EncodeError{Problem: fmt.Sprintf("is nested more than %d levels deep", MaxDepth)}
 	}
 	if v.kind == Array {
-		return appendArray(dst, v.kids, depth+1)
+		return appendArray(dst, v.kids(), depth+1)
 	}
-	return appendObject(dst, v.kids, depth+1)
+	return appendObject(dst, v.kids(), depth+1)
 }
 
 func appendArray(dst []byte, items []Value, depth int) ([]byte, *EncodeError) {
@@ -123,9 +127,22 @@ func appendMember(dst []byte, v *Value, depth int) ([]byte, *EncodeError) {
 	return dst, err
 }
 
+// AppendText appends s as a JSON string, as AppendJSON writes it. It reports false, and
+// returns dst as it was, when s is not UTF-8.
+func AppendText(dst []byte, s string) ([]byte, bool) {
+	out, err := appendText(dst, s)
+	if err != nil {
+		return dst, false
+	}
+	return out, true
+}
+
 // appendText appends s as a JSON string.
 func appendText(dst []byte, s string) ([]byte, *EncodeError) {
 	dst = append(dst, '"')
+	if verbatim(s) {
+		return append(append(dst, s...), '"'), nil
+	}
 	n := plainLen(s, 0)
 	if !utf8.ValidString(s) {
 		return dst, &EncodeError{Problem: "is not UTF-8: byte " + strconv.Itoa(invalidUTF8(s)) + " of the text; a stream with codec \"bytes\" carries any bytes"}

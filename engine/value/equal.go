@@ -5,21 +5,22 @@ package value
 // objects whatever the order of their members. Names of a and b themselves do
 // not matter. It takes n log n time for objects of n members.
 func Equal(a, b *Value) bool {
-	if a.kind != b.kind || len(a.kids) != len(b.kids) {
+	if a.kind != b.kind || a.count != b.count {
 		return false
 	}
 	switch a.kind {
 	case Number:
 		return a.text == b.text || CompareNumbers(a.text, b.text) == 0
 	case Array:
-		for i := range a.kids {
-			if !Equal(&a.kids[i], &b.kids[i]) {
+		x, y := a.kids(), b.kids()
+		for i := range x {
+			if !Equal(&x[i], &y[i]) {
 				return false
 			}
 		}
 		return true
 	case Object:
-		return equalMembers(a.kids, b.kids)
+		return equalMembers(a.kids(), b.kids())
 	}
 	return a.text == b.text
 }

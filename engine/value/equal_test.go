@@ -102,16 +102,16 @@ func TestRoundTrip(t *testing.T) {
 }
 
 func shuffled(v Value) Value {
-	if v.kids == nil {
+	if v.count == 0 {
 		return v
 	}
-	kids := make([]Value, len(v.kids))
-	for i := range v.kids {
-		kids[i] = shuffled(v.kids[i])
+	kids := make([]Value, v.count)
+	for i, kid := range v.kids() {
+		kids[i] = shuffled(kid)
 	}
 	if v.kind == Object {
 		rand.Shuffle(len(kids), func(i, j int) { kids[i], kids[j] = kids[j], kids[i] })
 	}
-	v.kids = kids
+	v.hold(kids)
 	return v
 }

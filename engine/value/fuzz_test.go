@@ -72,6 +72,7 @@ func FuzzParseJSON(f *testing.F) {
 		paymentJSON, `null`, `[1,2.5e-3,"\ud83d\ude00\n",{"a":{},"b":[]}]`, `{"a":1,"a":2}`, `"\ud800"`, `"\\ud800"`,
 		"\"\xff\"", `{"k":"v",}`, `01`, `"a` + "\n" + `b"`, strings.Repeat("[", 200) + strings.Repeat("]", 200),
 		`{"a":{"b":1,"b":2}}`, `[{"a":1},{"a":1}]`, "\uFEFF1", `{"\u0061":1,"a":2}`,
+		`{"b":1,"a":{"d":1.50,"c":"é"},"c":null}`, `{"b": 1,"a":2}`, `[{"b":"\/","a":[{"z":1,"y":"x"}]}]`,
 	} {
 		f.Add(s)
 	}
@@ -89,6 +90,7 @@ func FuzzParseJSON(f *testing.F) {
 		if why := refusal(src); why != "" {
 			t.Fatalf("%q is accepted: %s", src, why)
 		}
+		checkWritten(t, src, &v)
 		text, err := AppendJSON(nil, &v)
 		if err != nil {
 			t.Fatalf("%q: %v", src, err)

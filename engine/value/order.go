@@ -26,6 +26,23 @@ func order(members []Value, buf []int) []int {
 	for i := range members {
 		idx = append(idx, i)
 	}
+	if len(idx) <= smallOrder {
+		insert(members, idx)
+		return idx
+	}
 	slices.SortStableFunc(idx, func(i, j int) int { return cmp.Compare(members[i].name, members[j].name) })
 	return idx
+}
+
+// insert puts a few in order, which is half the work of writing a small object
+// when the comparison is called through a pointer.
+func insert(members []Value, idx []int) {
+	for i := 1; i < len(idx); i++ {
+		at := idx[i]
+		name, j := members[at].name, i
+		for ; j > 0 && name < members[idx[j-1]].name; j-- {
+			idx[j] = idx[j-1]
+		}
+		idx[j] = at
+	}
 }

@@ -15,7 +15,7 @@ func ParseJSON(src string, a *Arena) (Value, error) {
 	if a == nil {
 		a = &Arena{}
 	}
-	p := parser{src: src, arena: a}
+	p := parser{src: src, arena: a, loose: -1, disorder: -1}
 	ok := p.document()
 	stack := a.stack
 	a.high, a.stack = max(a.high, len(stack)), stack[:0]
@@ -31,8 +31,11 @@ type parser struct {
 	src   string
 	pos   int
 	depth int
-	arena *Arena
-	err   *SyntaxError
+	// loose is where the last white space or escape was, and disorder where the last
+	// object ended whose members are not in order, or -1: see written.go.
+	loose, disorder int
+	arena           *Arena
+	err             *SyntaxError
 }
 
 func (p *parser) document() bool {
@@ -53,6 +56,7 @@ func (p *parser) space() {
 	for p.pos < len(p.src) {
 		switch p.src[p.pos] {
 		case ' ', '\t', '\n', '\r':
+			p.loose = p.pos
 			p.pos++
 		default:
 			return
@@ -105,7 +109,7 @@ func (p *parser) push(kind Kind, name, text string) {
 		// In place: building a Value and copying it costs twice as much.
 		a.stack = a.stack[:n+1]
 		v := &a.stack[n]
-		v.kind, v.name, v.text, v.kids = kind, name, text, nil
+		v.kind, v.sorted, v.count, v.first, v.name, v.text = kind, false, 0, nil, name, text
 		return
 	}
 	a.stack = append(a.stack, Value{kind: kind, name: name, text: text})
@@ -139,6 +143,7 @@ func (p *parser) number(name string) bool {
 }
 
 func (p *parser) array(name string) bool {
+	start := p.pos
 	base, ok := p.open()
 	if !ok {
 		return false
@@ -156,7 +161,7 @@ func (p *parser) array(name string) bool {
 			p.pos++
 		}
 	}
-	p.shut(Array, name, base)
+	p.shut(Array, name, base, start)
 	return true
 }
 
@@ -179,11 +184,13 @@ func (p *parser) object(name string) bool {
 			p.pos++
 		}
 	}
-	if i := p.arena.Duplicate(p.arena.stack[base:]); i >= 0 {
-		name := p.arena.stack[base+i].name
-		return p.failFound(memberOffset(p.src, start, i), "each member name once", Quote(name)+" again")
+	if members := p.arena.stack[base:]; !inOrder(members) {
+		p.disorder = p.pos
+		if i := p.arena.Duplicate(members); i >= 0 {
+			return p.failFound(memberOffset(p.src, start, i), "each member name once", Quote(members[i].name)+" again")
+		}
 	}
-	p.shut(Object, name, base)
+	p.shut(Object, name, base, start)
 	return true
 }
 
@@ -214,10 +221,14 @@ func (p *parser) open() (base int, ok bool) {
 
 const depthLimit = "at most 128 levels of arrays and objects"
 
-// shut leaves the array or object whose elements start at base.
-func (p *parser) shut(kind Kind, name string, base int) {
+// shut leaves the array or object that opens at start and whose elements start at
+// base.
+func (p *parser) shut(kind Kind, name string, base, start int) {
 	p.depth--
 	p.pos++
-	kids := p.arena.close(base)
-	p.arena.stack = append(p.arena.stack, Value{kind: kind, name: name, kids: kids})
+	v := container(kind, name, p.arena.close(base))
+	if p.loose < start {
+		v.wrote(p.src[start:p.pos], p.disorder < start)
+	}
+	p.arena.stack = append(p.arena.stack, v)
 }

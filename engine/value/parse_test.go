@@ -164,7 +164,7 @@ func TestArenaAfterAnError(t *testing.T) {
 	}
 	a.Reset()
 	for _, kept := range a.stack[:cap(a.stack)] {
-		if kept.text != "" || kept.name != "" || kept.kids != nil {
+		if kept.text != "" || kept.name != "" || kept.first != nil || kept.count != 0 {
 			t.Errorf("the arena still holds %+v", kept)
 		}
 	}

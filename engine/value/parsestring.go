@@ -44,6 +44,26 @@ func plainLen(s string, i int) int {
 	return i - start
 }
 
+// verbatim reports whether s is ASCII that stands in a JSON string as it is. It may
+// miss some that is.
+func verbatim(s string) bool {
+	if len(s) < 8 {
+		for i := range len(s) {
+			if c := s[i]; c-0x20 >= 0x7f-0x20 || c == '"' || c == '\\' {
+				return false
+			}
+		}
+		return true
+	}
+	bad := uint64(0)
+	for i := 0; i+8 < len(s); i += 8 {
+		w := load(s, i)
+		bad |= special(w) | w&highs
+	}
+	w := load(s, len(s)-8) // some of it for the second time
+	return bad|special(w)|w&highs == 0
+}
+
 // str reads a string from its opening quote on. All of src is known to be
 // UTF-8.
 func (p *parser) str() (text string, ok bool) {
@@ -76,6 +96,7 @@ func (p *parser) str() (text string, ok bool) {
 
 // escape appends what the escape at i stands for and returns where it ends.
 func (p *parser) escape(buf []byte, i int) ([]byte, int) {
+	p.loose = i
 	if i+1 == len(p.src) {
 		p.fail(i+1, "the rest of an escape")
 		return buf, i

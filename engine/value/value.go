@@ -7,6 +7,8 @@
 // strings: only JSON requires them to be UTF-8.
 package value
 
+import "unsafe"
+
 // Kind is what a Value is.
 type Kind uint8
 
@@ -46,14 +48,36 @@ const MaxDepth = 128
 // Value is one node. The zero Value is null. Values are read-only once built:
 // they may be shared between goroutines and must not be changed through the
 // slices that the accessors return.
+//
+// There are as many of them as everything that is held has members, so that their
+// size counts: the elements are a place and a number of 32 bits, which is 16 bytes
+// less than a slice.
 type Value struct {
 	kind Kind
+	// sorted: the text of an array or object is what AppendJSON writes.
+	sorted bool
+	// kids are count elements or members from first on.
+	count uint32
+	first *Value
 	// name is the member's name where this value is a member of an object.
 	name string
 	// text holds the bytes of a String, the digits of a Number, and "true" or
-	// "false" for a Bool.
+	// "false" for a Bool; of an array or object the JSON that it was parsed from, or "":
+	// see written.go.
 	text string
-	kids []Value
+}
+
+// kids are the elements of an array or the members of an object.
+func (v *Value) kids() []Value { return unsafe.Slice(v.first, v.count) }
+
+// hold makes kids those of v.
+func (v *Value) hold(kids []Value) { v.first, v.count = unsafe.SliceData(kids), uint32(len(kids)) }
+
+// container is a value with kids.
+func container(kind Kind, name string, kids []Value) Value {
+	v := Value{kind: kind, name: name}
+	v.hold(kids)
+	return v
 }
 
 // NewBool returns a bool.
@@ -72,11 +96,11 @@ func NewString(s string) Value { return Value{kind: String, text: s} }
 func NewNumber(digits string) Value { return Value{kind: Number, text: digits} }
 
 // NewArray returns an array that owns items.
-func NewArray(items []Value) Value { return Value{kind: Array, kids: items} }
+func NewArray(items []Value) Value { return container(Array, "", items) }
 
 // NewObject returns an object that owns members, each of which was given its
 // name by Named. Names must be unique; their order is kept.
-func NewObject(members []Value) Value { return Value{kind: Object, kids: members} }
+func NewObject(members []Value) Value { return container(Object, "", members) }
 
 // Named returns v as the member name of an object.
 func (v Value) Named(name string) Value {
@@ -92,17 +116,22 @@ func (v *Value) Name() string { return v.name }
 
 // Text is the bytes of a string, the digits of a number as they were written,
 // "true" or "false" for a bool, and "" for the other kinds.
-func (v *Value) Text() string { return v.text }
+func (v *Value) Text() string {
+	if v.kind >= Array {
+		return ""
+	}
+	return v.text
+}
 
 // Bool reports whether v is the bool true.
 func (v *Value) Bool() bool { return v.kind == Bool && v.text == "true" }
 
 // Items are the elements of an array or the members of an object, in order.
 // The slice must not be changed.
-func (v *Value) Items() []Value { return v.kids }
+func (v *Value) Items() []Value { return v.kids() }
 
 // Len is the number of elements or members.
-func (v *Value) Len() int { return len(v.kids) }
+func (v *Value) Len() int { return int(v.count) }
 
 // Get returns the member name of an object, or nil when v is no object or has
 // no such member.
@@ -110,9 +139,10 @@ func (v *Value) Get(name string) *Value {
 	if v.kind != Object {
 		return nil
 	}
-	for i := range v.kids {
-		if v.kids[i].name == name {
-			return &v.kids[i]
+	kids := v.kids()
+	for i := range kids {
+		if kids[i].name == name {
+			return &kids[i]
 		}
 	}
 	return nil
@@ -121,8 +151,8 @@ func (v *Value) Get(name string) *Value {
 // At returns element i of an array, or nil when v is no array or has no such
 // element.
 func (v *Value) At(i int) *Value {
-	if v.kind != Array || i < 0 || i >= len(v.kids) {
+	if v.kind != Array || i < 0 || i >= int(v.count) {
 		return nil
 	}
-	return &v.kids[i]
+	return &v.kids()[i]
 }

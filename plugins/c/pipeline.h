@@ -93,11 +93,12 @@ __attribute__((export_name("pipeline_alloc"))) void *pipeline_alloc(uint32_t siz
 /* ---- reading JSON ---- */
 
 static const char *pipeline_space(const char *p, const char *end) {
-  while (p < end && (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r')) p++;
+  while (p < end && (uint8_t)*p <= ' ' && (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r')) p++;
   return p;
 }
 
-/* Whether one of eight bytes is c. */
+/* Whether one of eight bytes is c: the lowest bit that is set is in the first of
+ * them. */
 static uint64_t pipeline_has(uint64_t eight, uint8_t c) {
   uint64_t ones = 0x0101010101010101ull, zero = eight ^ ones * c;
   return (zero - ones) & ~zero & ones << 7;
@@ -107,10 +108,20 @@ static const char *pipeline_skip_string(const char *p, const char *end) {
   for (p++; end - p >= 8; p += 8) {
     uint64_t eight;
     __builtin_memcpy(&eight, p, 8);
-    if (pipeline_has(eight, '"') || pipeline_has(eight, '\\')) break;
+    uint64_t found = pipeline_has(eight, '"') | pipeline_has(eight, '\\');
+    if (found) {
+      p += __builtin_ctzll(found) >> 3;
+      break;
+    }
   }
   while (p < end && *p != '"') p += *p == '\\' ? 2 : 1;
   return p < end ? p + 1 : end;
+}
+
+/* Whether c ends a number or a word. */
+static int pipeline_ends(char c) {
+  if ((uint8_t)c > ',') return (c | 0x20) == '}'; /* or ']' */
+  return c == ',' || c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
 /* The end of the value at p. */
@@ -127,7 +138,7 @@ static const char *pipeline_skip(const char *p, const char *end) {
     } else if (depth > 0 && (*p == ',' || *p == ':')) {
       p++;
     } else {
-      while (p < end && *p != ',' && *p != '}' && *p != ']' && *p != ' ' && *p != '\t' && *p != '\n' && *p != '\r') p++;
+      while (p < end && !pipeline_ends(*p)) p++;
     }
     if (depth > 0) p = pipeline_space(p, end);
   } while (depth > 0);
@@ -243,7 +254,7 @@ static double pipeline_number(pipeline_text value) {
 /* ---- writing a result ---- */
 
 /* Adds to the result. A result that is too long ends the call. */
-static void pipeline_put(const char *p, uint32_t n) {
+static inline __attribute__((always_inline)) void pipeline_put(const char *p, uint32_t n) {
   if (n > PIPELINE_OUTPUT - pipeline_length) pipeline_fail("the result is longer than PIPELINE_OUTPUT");
   char *to = pipeline_output + pipeline_length;
   pipeline_length += n;
@@ -251,9 +262,13 @@ static void pipeline_put(const char *p, uint32_t n) {
   for (; n > 0; n--) *to++ = *p++;
 }
 
-static void pipeline_write(const char *s) {
+/* Adds a text, of which the compiler knows the length where it is a literal. */
+static inline __attribute__((always_inline)) void pipeline_write(const char *s) {
   uint32_t n = 0;
-  while (s[n]) n++;
+  if (__builtin_constant_p(__builtin_strlen(s)))
+    n = (uint32_t)__builtin_strlen(s);
+  else
+    while (s[n]) n++;
   pipeline_put(s, n);
 }
 

@@ -23,6 +23,7 @@ type instance struct {
 	logs     capability.Session
 	envelope abi.Envelope
 	decoder  abi.Decoder
+	results  slab
 	buf      []byte
 
 	// What follows lives for one call.

@@ -26,7 +26,7 @@ func (in *instance) result(g *guest, word uint64) (outcome.Outcome, bool) {
 	if kind, text := in.tooMuch(view); kind != "" {
 		return in.failed(kind, text), true
 	}
-	out, err := in.decoder.Decode(string(view))
+	out, err := in.decoder.Decode(in.results.text(view))
 	if err != nil {
 		return in.failed(outcome.FailResult, "returned a result that cannot be used: "+err.Error()), true
 	}
@@ -41,6 +41,10 @@ func (in *instance) result(g *guest, word uint64) (outcome.Outcome, bool) {
 func (in *instance) tooMuch(text []byte) (outcome.FailureKind, string) {
 	if len(text) > maxResult {
 		return outcome.FailResult, fmt.Sprintf("returned a result of %d bytes; it may have %d", len(text), maxResult)
+	}
+	most := int64(len(text)) + 1 // a value takes a byte and what separates it
+	if int64(len(text))+most*bytesPerValue <= in.h.limits.Memory {
+		return "", "" // no need to count
 	}
 	values := int64(1)
 	for _, c := range []byte(",[{") {

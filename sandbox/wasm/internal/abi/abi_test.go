@@ -76,7 +76,7 @@ func TestManyHeaders(t *testing.T) {
 	if len(got) != 50_000 || got["h0"] != "50000" || got["h49999"] != "99999" {
 		t.Errorf("%d headers, %s, %s", len(got), got["h0"], got["h49999"])
 	}
-	if took := time.Since(start); took > 5*time.Second {
+	if took := time.Since(start); took > 30*time.Second {
 		t.Errorf("took %s", took)
 	}
 }
@@ -199,9 +199,19 @@ func FuzzDecode(f *testing.F) {
 	for _, s := range []string{`{"action":"ack"}`, `{"action":"retry","after_ms":1e2,"reason":"x"}`, `{"action":"reply","replies":[{"to":"a","body":{"x":[1]},"key":"k","headers":{"h":"v"}},{"body_base64":"aGk="}]}`} {
 		f.Add(s)
 	}
-	var d Decoder
+	for _, body := range []string{
+		`{"b":1,"a":"\n"}`, ` 1 `, ``, `1},{"body":2`, `1,"to":"x"`, `1,"body":2`, `{"a":1,"a":2}`, "\"\xff\"", `"}]}`,
+		strings.Repeat("[", 125) + strings.Repeat("]", 125), strings.Repeat("[", 126) + strings.Repeat("]", 126),
+		strings.Repeat(`{"a":`, 126) + "1" + strings.Repeat("}", 126), `"` + strings.Repeat("[", 200) + `"`,
+	} {
+		f.Add(plainHead + body + plainTail)
+	}
+	var d, slow Decoder
 	f.Fuzz(func(t *testing.T, text string) {
 		out, err := d.Decode(text)
+		if other, fails := slow.read(text); fmt.Sprint(fails) != fmt.Sprint(err) || show(other) != show(out) {
+			t.Fatalf("%q: got %s %v, want %s %v", text, show(out), err, show(other), fails)
+		}
 		if err != nil {
 			if err.Error() == "" {
 				t.Error("an error without words")

@@ -136,9 +136,8 @@ func lasts(headers []outcome.Header) func(i int) bool {
 // appendText appends a member whose value is a string, or, when that is not
 // text, its base64 under the name with "_base64".
 func appendText(dst []byte, name, s string) []byte {
-	v := value.NewString(s)
-	out, err := value.AppendJSON(appendName(dst, name), &v)
-	if err != nil {
+	out, ok := value.AppendText(appendName(dst, name), s)
+	if !ok {
 		return appendBase64(dst, name+"_base64", s)
 	}
 	return out
@@ -152,22 +151,6 @@ func appendBase64(dst []byte, name, s string) []byte {
 
 // appendName appends a member's name and the colon.
 func appendName(dst []byte, name string) []byte {
-	if v := value.NewString(name); !plainName(name) {
-		// A name that is not UTF-8 does not come here.
-		if out, err := value.AppendJSON(dst, &v); err == nil {
-			return append(out, ':')
-		}
-	}
-	return append(append(append(dst, '"'), name...), '"', ':')
-}
-
-// plainName reports whether a name needs no escapes, as all of ours and most
-// of headers.
-func plainName(name string) bool {
-	for i := range len(name) {
-		if c := name[i]; c != '_' && c != '-' && (c|0x20 < 'a' || c|0x20 > 'z') && (c < '0' || c > '9') {
-			return false
-		}
-	}
-	return true
+	dst, _ = value.AppendText(dst, name) // one that is not UTF-8 does not come here
+	return append(dst, ':')
 }

@@ -47,6 +47,14 @@ const usage = `a result is {"action": …, "after_ms": …, "reason": …, "repl
 // strict, because a misspelt key must not lose a reply. The error completes
 // "the module returned a result: …".
 func (d *Decoder) Decode(text string) (outcome.Outcome, error) {
+	if out, ok := d.plain(text); ok {
+		return out, nil
+	}
+	return d.read(text)
+}
+
+// read is Decode of every result.
+func (d *Decoder) read(text string) (outcome.Outcome, error) {
 	d.arena.Reset()
 	v, err := value.ParseJSON(text, &d.arena)
 	if err != nil {
@@ -60,6 +68,31 @@ func (d *Decoder) Decode(text string) (outcome.Outcome, error) {
 		return outcome.Outcome{}, err
 	}
 	return out, nil
+}
+
+// What stands around the body in a result that is one reply and no more, as all SDKs
+// and most modules write it.
+const (
+	plainHead = `{"action":"reply","replies":[{"body":`
+	plainTail = `}]}`
+)
+
+// plain reads a result that is one reply and no more. It reports false for every other
+// one, and for what is wrong: read reads that from its beginning and says why.
+func (d *Decoder) plain(text string) (out outcome.Outcome, ok bool) {
+	body, headed := strings.CutPrefix(text, plainHead)
+	body, tailed := strings.CutSuffix(body, plainTail)
+	// The body has three levels around it, which count.
+	if !headed || !tailed || strings.Count(body, "{")+strings.Count(body, "[") > value.MaxDepth-3 {
+		return out, false
+	}
+	d.arena.Reset()
+	v, err := value.ParseJSON(body, &d.arena)
+	if err != nil {
+		return out, false // "1},{" is no body, either
+	}
+	d.replies = append(d.replies[:0], outcome.Message{Body: v})
+	return outcome.Outcome{Kind: outcome.Reply, Replies: d.replies}, true
 }
 
 // object reads the members of a result.
@@ -136,7 +169,7 @@ func readReason(out *outcome.Outcome, v *value.Value) error {
 		}
 		return fmt.Errorf(`"reason" is for the actions "retry", "dead" and "drop", and "action" is %q`, out.Kind)
 	}
-	out.Reason = v.Text()
+	out.Reason = strings.Clone(v.Text()) // which may be kept for long, and the result is not
 	if len(out.Reason) > maxReason {
 		out.Reason = strings.ToValidUTF8(out.Reason[:maxReason], "") + "…"
 	}
