@@ -103,18 +103,18 @@ var admitCases = []testCase{
 		k.verdict(k.admit("b", attempts, id, 1), broker.NotDue)
 		k.near("idle", k.pending()[id].Idle, 0)
 	}},
-	{"what was put back comes when it is due, and runs", needs(claimingRead), func(k *kit) {
+	{"what was put back comes when it is due, and runs", needs(claimingRead), inTime(50*time.Millisecond, func(k *kit) {
 		id := k.redelivered(0)
-		k.wait(broker.Wait{ID: id, Timed: true, After: 500 * time.Millisecond, MinIdle: minIdle}, broker.Done)
+		k.wait(broker.Wait{ID: id, Timed: true, After: k.span(500 * time.Millisecond), MinIdle: minIdle}, broker.Done)
 		k.age(2*minIdle, id)
 		k.came(k.claim("b", minIdle, 1), 1, id)
 		a := k.admit("b", attempts, id, 1)
 		k.verdict(a, broker.NotDue)
 		k.came(k.claim("b", minIdle, 1), 0)
-		k.Advance(a.Remaining + 50*time.Millisecond)
+		k.Advance(a.Remaining + k.span(50*time.Millisecond))
 		k.came(k.claim("c", minIdle, 1), 1, id)
 		k.verdict(k.admit("c", attempts, id, 1), broker.Run)
-	}},
+	})},
 	{"due comes before exhausted", nil, func(k *kit) {
 		id := k.redelivered(2)
 		k.begin("a", broker.Held, id)

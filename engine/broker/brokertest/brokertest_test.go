@@ -31,7 +31,7 @@ func inMemory(version string) brokertest.Factory {
 		t.Cleanup(func() { _ = b.Close() })
 		return &brokertest.Env{
 			Broker: b, Server: "memory as " + version, Advance: c.Advance,
-			AwaitBlocked: func(reads int) { eventually(t, func() (int, bool) { return b.Blocked(), b.Blocked() == reads }) },
+			Blocked: b.Blocked,
 			SetIdle: func(stream, group string, idle time.Duration, ids ...broker.ID) {
 				if n := b.SetIdle(stream, group, idle, ids...); n != len(ids) {
 					t.Fatalf("aged %d entries of %d", n, len(ids))
@@ -89,9 +89,7 @@ func aged(version string) brokertest.Factory {
 		})
 		env := behind(t, s, k, k.Key)
 		env.Advance, env.Now = c.Advance, c.Now
-		env.AwaitBlocked = func(reads int) {
-			eventually(t, func() (int, bool) { return k.Blocked(), k.Blocked() == reads })
-		}
+		env.Blocked = k.Blocked
 		woken := func(do func(key string)) func(string) {
 			return func(key string) {
 				do(key)
@@ -135,9 +133,7 @@ func behind(t *testing.T, s *redistest.Server, b broker.Broker, key func(string)
 	}
 	return &brokertest.Env{
 		Broker: b, Server: s.FullVersion(), Advance: time.Sleep,
-		AwaitBlocked: func(reads int) {
-			eventually(t, func() (int, bool) { n := blocked(t, s, client); return n, n == reads })
-		},
+		Blocked: func() int { return blocked(t, s, client) },
 		SetIdle: func(stream, group string, idle time.Duration, ids ...broker.ID) {
 			age(t, client, key(stream), group, idle, ids)
 		},
@@ -207,21 +203,6 @@ func blocked(t *testing.T, s *redistest.Server, client *goredis.Client) int {
 		}
 	}
 	return n
-}
-
-// eventually waits for a state of another goroutine or server.
-func eventually(t *testing.T, state func() (int, bool)) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); ; {
-		n, ok := state()
-		if ok {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d reads are blocked", n)
-		}
-		time.Sleep(time.Millisecond)
-	}
 }
 
 func TestMemory(t *testing.T) {

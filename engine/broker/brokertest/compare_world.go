@@ -321,7 +321,7 @@ func (s *side) wake(readers []blocked, w waker) string {
 	answers := make([]<-chan answer, len(readers))
 	for i, r := range readers {
 		answers[i] = s.start(ctx, s.reading(r, time.Minute))
-		s.AwaitBlocked(i + 1)
+		s.awaitBlocked(i+1, nil)
 		s.Advance(time.Millisecond)
 	}
 	w.do(s)

@@ -19,11 +19,19 @@ type kit struct {
 	*Env
 	features      broker.Features
 	stream, group string
+	// began is when the environment had not been made yet.
+	began time.Time
+	// attempt is set, and slower above one, in a case that may be tried again: see inTime.
+	attempt *attempt
+	slower  int
 }
 
 // slack is how much later than intended something may be seen on a server
 // whose time goes on by itself.
 const slack = 10 * time.Second
+
+// patience bounds the wait for what has to come.
+const patience = time.Minute
 
 func (k *kit) owner(consumer string) broker.Owner {
 	return broker.Owner{Stream: k.stream, Group: k.group, Consumer: consumer}
@@ -242,12 +250,30 @@ type answer struct {
 	err        error
 }
 
-// block starts a read and returns when it is blocked.
+// block starts a read and returns when it is blocked, or over already.
 func (k *kit) block(ctx context.Context, r broker.ReadRequest) <-chan answer {
 	k.Helper()
 	c := k.start(ctx, r)
-	k.AwaitBlocked(1)
+	k.awaitBlocked(1, c)
 	return c
+}
+
+// awaitBlocked returns when this many reads of the case are blocked, or the one that c is of
+// is over.
+func (k *kit) awaitBlocked(reads int, c <-chan answer) {
+	k.Helper()
+	limit := time.After(patience)
+	for {
+		n := k.Blocked()
+		if n == reads || len(c) > 0 {
+			return
+		}
+		select {
+		case <-limit:
+			k.Fatalf("%d reads are blocked, want %d", n, reads)
+		case <-time.After(time.Millisecond):
+		}
+	}
 }
 
 func (k *kit) start(ctx context.Context, r broker.ReadRequest) <-chan answer {
@@ -265,7 +291,7 @@ func (k *kit) finish(c <-chan answer) answer {
 	select {
 	case a := <-c:
 		return a
-	case <-time.After(slack):
+	case <-time.After(patience):
 		k.Fatal("the read is still blocked")
 		return answer{}
 	}

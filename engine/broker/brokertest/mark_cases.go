@@ -238,9 +238,9 @@ var markCases = []testCase{
 }
 
 var markTimeCases = []testCase{
-	{"end with the window", nil, func(k *kit) {
+	{"end with the window", nil, inTime(100*time.Millisecond, func(k *kit) {
 		ids := k.fill(3)
-		short := broker.Marks{Set: "short", Window: 500 * time.Millisecond}
+		short := broker.Marks{Set: "short", Window: k.span(500 * time.Millisecond)}
 		k.deliver("a", ids)
 		k.mark("a", short, broker.Step{ID: ids[0], Mark: "k"})
 		k.mark("a", marks, broker.Step{ID: ids[1], Mark: "k"})
@@ -249,7 +249,7 @@ var markTimeCases = []testCase{
 		k.by(marks, []string{"k"}, ids[1])
 		k.statuses(k.mark("a", short, broker.Step{ID: ids[2], Mark: "k"}), broker.Done)
 		k.by(short, []string{"k"}, ids[2])
-	}},
+	})},
 	{"last the window, neither less nor more, wherever in the rotation they were set", nil, func(k *kit) {
 		const step = 130 * time.Millisecond
 		m := broker.Marks{Set: "turning", Window: 3 * step}

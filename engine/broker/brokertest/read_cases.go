@@ -178,14 +178,14 @@ var claimingCases = []testCase{
 		k.ack("a", ids[0])
 		k.came(k.claim("b", time.Minute, 10), 1, ids[1])
 	}},
-	{"takes what became idle by itself", needs(claimingRead), func(k *kit) {
+	{"takes what became idle by itself", needs(claimingRead), inTime(50*time.Millisecond, func(k *kit) {
 		ids := k.fill(1)
 		k.deliver("a", ids)
-		k.Advance(150 * time.Millisecond)
-		got := k.claim("b", 100*time.Millisecond, 1)
+		k.Advance(k.span(150 * time.Millisecond))
+		got := k.claim("b", k.span(100*time.Millisecond), 1)
 		k.came(got, 1, ids[0])
-		k.near("idle", got[0].Idle, 150*time.Millisecond)
-	}},
+		k.near("idle", got[0].Idle, k.span(150*time.Millisecond))
+	})},
 	{"every idle entry goes to one of many at once", needs(claimingRead), func(k *kit) {
 		ids := k.fill(200)
 		k.deliver("a", ids)
@@ -254,19 +254,19 @@ var blockingCases = []testCase{
 		k.ok(a.err)
 		equal(k, "entries", len(a.deliveries), 1)
 	}},
-	{"ends with nothing and no error", nil, func(k *kit) {
+	{"ends with nothing and no error", nil, inTime(50*time.Millisecond, func(k *kit) {
 		k.create("0")
-		c := k.block(k.Context(), k.blocking("a", 200*time.Millisecond))
-		k.Advance(300 * time.Millisecond)
+		c := k.block(k.Context(), k.blocking("a", k.span(200*time.Millisecond)))
+		k.Advance(k.span(300 * time.Millisecond))
 		k.brings(c, 0)
-	}},
+	})},
 	{"a canceled context ends it at once", nil, func(k *kit) {
 		k.create("0")
 		ctx, cancel := context.WithCancel(k.Context())
 		c := k.block(ctx, k.blocking("a", time.Minute))
 		cancel()
 		k.brings(c, 0)
-		k.AwaitBlocked(0)
+		k.awaitBlocked(0, nil)
 		ids := k.add(k.stream, 1)
 		k.deliver("b", ids)
 	}},
@@ -274,9 +274,9 @@ var blockingCases = []testCase{
 		k.create("0")
 		c1 := k.start(k.Context(), k.blocking("a", time.Minute))
 		c2 := k.start(k.Context(), k.blocking("b", time.Minute))
-		k.AwaitBlocked(2)
+		k.awaitBlocked(2, nil)
 		first := k.add(k.stream, 1)
-		k.AwaitBlocked(1)
+		k.awaitBlocked(1, nil)
 		second := k.add(k.stream, 1)
 		got := append(idsOf(k.finish(c1).deliveries), idsOf(k.finish(c2).deliveries)...)
 		slices.SortFunc(got, broker.ID.Compare)
@@ -290,68 +290,68 @@ var blockingCases = []testCase{
 		other.Group = "risk"
 		c1 := k.start(k.Context(), k.blocking("a", time.Minute))
 		c2 := k.start(k.Context(), other)
-		k.AwaitBlocked(2)
+		k.awaitBlocked(2, nil)
 		ids := k.add(k.stream, 1)
 		k.brings(c1, 0, ids...)
 		k.brings(c2, 0, ids...)
 	}},
-	{"an entry of another stream does not wake it", nil, func(k *kit) {
+	{"an entry of another stream does not wake it", nil, inTime(50*time.Millisecond, func(k *kit) {
 		k.create("0")
-		c := k.block(k.Context(), k.blocking("a", 300*time.Millisecond))
+		c := k.block(k.Context(), k.blocking("a", k.span(300*time.Millisecond)))
 		k.add(k.key("other"), 1)
-		k.Advance(400 * time.Millisecond)
+		k.Advance(k.span(400 * time.Millisecond))
 		k.brings(c, 0)
-	}},
+	})},
 	{"a claiming one wakes when an entry is added", needs(claimingRead), func(k *kit) {
 		k.create("0")
 		c := k.block(k.Context(), k.claimingBlock("a", time.Minute))
 		k.brings(c, 0, k.add(k.stream, 1)...)
 	}},
-	{"a claiming one wakes when an entry has become idle", needs(claimingRead), func(k *kit) {
+	{"a claiming one wakes when an entry has become idle", needs(claimingRead), inTime(50*time.Millisecond, func(k *kit) {
 		ids := k.fill(2)
 		k.deliver("a", ids)
-		k.age(time.Hour-300*time.Millisecond, ids[0])
+		k.age(time.Hour-k.span(300*time.Millisecond), ids[0])
 		c := k.block(k.Context(), k.claimingBlock("b", time.Minute))
-		k.Advance(400 * time.Millisecond)
+		k.Advance(k.span(400 * time.Millisecond))
 		k.brings(c, 1, ids[0])
-	}},
-	{"a claiming one wakes for its own entry", needs(claimingRead), func(k *kit) {
+	})},
+	{"a claiming one wakes for its own entry", needs(claimingRead), inTime(50*time.Millisecond, func(k *kit) {
 		ids := k.fill(1)
 		k.deliver("a", ids)
-		k.age(time.Hour-300*time.Millisecond, ids[0])
+		k.age(time.Hour-k.span(300*time.Millisecond), ids[0])
 		c := k.block(k.Context(), k.claimingBlock("a", time.Minute))
-		k.Advance(400 * time.Millisecond)
+		k.Advance(k.span(400 * time.Millisecond))
 		k.brings(c, 1, ids[0])
-	}},
-	{"a claiming one does not wake for an entry renewed meanwhile", needs(claimingRead), func(k *kit) {
+	})},
+	{"a claiming one does not wake for an entry renewed meanwhile", needs(claimingRead), inTime(50*time.Millisecond, func(k *kit) {
 		ids := k.fill(1)
 		k.deliver("a", ids)
-		k.age(time.Hour-300*time.Millisecond, ids[0])
-		c := k.block(k.Context(), k.claimingBlock("b", 600*time.Millisecond))
+		k.age(time.Hour-k.span(300*time.Millisecond), ids[0])
+		c := k.block(k.Context(), k.claimingBlock("b", k.span(600*time.Millisecond)))
 		k.renew(ids[0])
-		k.Advance(700 * time.Millisecond)
+		k.Advance(k.span(700 * time.Millisecond))
 		k.brings(c, 0)
 		equal(k, "owner", k.pending()[ids[0]].Consumer, "a")
-	}},
-	{"a claiming one does not wake for an entry aged meanwhile", needs(claimingRead), func(k *kit) {
+	})},
+	{"a claiming one does not wake for an entry aged meanwhile", needs(claimingRead), inTime(50*time.Millisecond, func(k *kit) {
 		ids := k.fill(1)
 		k.deliver("a", ids)
-		c := k.block(k.Context(), k.claimingBlock("b", 400*time.Millisecond))
+		c := k.block(k.Context(), k.claimingBlock("b", k.span(400*time.Millisecond)))
 		k.age(2*time.Hour, ids[0])
-		k.Advance(500 * time.Millisecond)
+		k.Advance(k.span(500 * time.Millisecond))
 		k.brings(c, 0)
 		k.came(k.claim("b", time.Hour, 1), 1, ids[0])
-	}},
-	{"a claiming one goes past an entry without a body", needs(claimingRead), func(k *kit) {
+	})},
+	{"a claiming one goes past an entry without a body", needs(claimingRead), inTime(50*time.Millisecond, func(k *kit) {
 		ids := k.fill(2)
 		k.deliver("a", ids)
 		k.age(2*time.Hour, ids[0])
-		k.age(time.Hour-300*time.Millisecond, ids[1])
+		k.age(time.Hour-k.span(300*time.Millisecond), ids[1])
 		k.DeleteEntries(k.stream, ids[0])
 		c := k.block(k.Context(), k.claimingBlock("b", time.Minute))
-		k.Advance(400 * time.Millisecond)
+		k.Advance(k.span(400 * time.Millisecond))
 		k.brings(c, 1, ids[1])
-	}},
+	})},
 	{"ends when its group is destroyed", nil, func(k *kit) {
 		k.create("0")
 		c := k.block(k.Context(), k.blocking("a", time.Minute))

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"pipeline/engine/broker"
+	"pipeline/engine/clock"
 )
 
 // Factory makes what one case needs. It is called in the case's own subtest,
@@ -24,8 +25,8 @@ type Env struct {
 	// Advance lets that much time pass for the server: it moves the clock of
 	// one in memory, and waits for another.
 	Advance func(d time.Duration)
-	// AwaitBlocked returns when this many reads of the case are blocked.
-	AwaitBlocked func(reads int)
+	// Blocked is how many reads of the case are blocked right now.
+	Blocked func() int
 	// SetIdle makes pending entries look idle for that long, under their own
 	// consumers and without counting a delivery: XCLAIM … IDLE n JUSTID.
 	SetIdle func(stream, group string, idle time.Duration, ids ...broker.ID)
@@ -117,15 +118,16 @@ func Run(t *testing.T, factory Factory) {
 			for _, c := range operation.cases {
 				t.Run(c.name, func(t *testing.T) {
 					t.Parallel()
-					c.start(t, factory(t))
+					began := clock.Real().Now()
+					c.start(t, factory(t), began)
 				})
 			}
 		})
 	}
 }
 
-func (c *testCase) start(t *testing.T, env *Env) {
-	k := &kit{T: t, Env: env, stream: env.Prefix + "payments", group: "ledger"}
+func (c *testCase) start(t *testing.T, env *Env, began time.Time) {
+	k := &kit{T: t, Env: env, began: began, stream: env.Prefix + "payments", group: "ledger"}
 	server, err := env.Broker.Probe(t.Context())
 	if err != nil {
 		t.Fatal(err)

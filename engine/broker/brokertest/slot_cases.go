@@ -51,7 +51,7 @@ func (k *kit) quiet(r broker.SlotRequest, want time.Duration) {
 	k.Helper()
 	lease, err := k.Broker.RenewSlot(k.Context(), r, 0)
 	k.ok(err)
-	if d := lease.Quiet - want; d < -20*time.Millisecond || d > slack || want == 0 && d > 0 {
+	if d := lease.Quiet - want; d < -k.span(20*time.Millisecond) || d > slack || want == 0 && d > 0 {
 		k.Fatalf("%s: another was not heard of for %v, want %v", r.Token, lease.Quiet, want)
 	}
 }
@@ -95,43 +95,42 @@ var slotCases = []testCase{
 		k.acquire(k.slotRequest("t1"), 0)
 		k.holds(k.slotRequest("t0"), 0, false)
 	}},
-	{"is free when its lease has ended", nil, func(k *kit) {
+	{"is free when its lease has ended", nil, inTime(50*time.Millisecond, func(k *kit) {
 		short := k.slotRequest("t0")
-		short.TTL = 200 * time.Millisecond
+		short.TTL = k.span(200 * time.Millisecond)
 		k.acquire(short, 0)
 		k.acquire(k.slotRequest("t1"), 1)
-		k.Advance(300 * time.Millisecond)
+		k.Advance(k.span(300 * time.Millisecond))
 		k.acquire(k.slotRequest("t2"), 0)
 		k.holds(short, 0, false)
 		k.holds(k.slotRequest("t2"), 0, true)
-	}},
-	{"is taken back by who let its lease end, while nobody else has it", nil, func(k *kit) {
+	})},
+	{"is taken back by who let its lease end, while nobody else has it", nil, inTime(50*time.Millisecond, func(k *kit) {
 		short := k.slotRequest("t0")
-		short.TTL = 200 * time.Millisecond
+		short.TTL = k.span(200 * time.Millisecond)
 		k.acquire(short, 0)
-		k.Advance(300 * time.Millisecond)
+		k.Advance(k.span(300 * time.Millisecond))
 		long := short
 		long.TTL = time.Minute
 		k.holds(long, 0, true)
 		k.acquire(k.slotRequest("t1"), 1)
 		k.holds(k.slotRequest("t2"), 0, false)
-	}},
+	})},
 	{"is taken back after the server has lost it", nil, func(k *kit) {
 		k.holds(k.slotRequest("t3"), 3, true)
 		k.acquire(k.slotRequest("t0"), 0)
 		k.holds(k.slotRequest("t0"), 3, false)
 		k.acquire(k.slotRequest("t3"), 3)
 	}},
-	{"is kept by renewing", nil, func(k *kit) {
+	{"is kept by renewing", nil, inTime(50*time.Millisecond, func(k *kit) {
 		short := k.slotRequest("t0")
-		short.TTL = 600 * time.Millisecond
+		short.TTL = k.span(600 * time.Millisecond)
 		k.acquire(short, 0)
-		for range 3 {
-			k.Advance(300 * time.Millisecond)
-			k.holds(short, 0, true)
-		}
+		k.Advance(k.span(400 * time.Millisecond))
+		k.holds(short, 0, true)
+		k.Advance(k.span(400 * time.Millisecond)) // no renewal after it: one takes back what has ended
 		k.acquire(k.slotRequest("t1"), 1)
-	}},
+	})},
 	{"twenty at once get twenty", nil, func(k *kit) {
 		got := make([]int, 20)
 		var wg sync.WaitGroup
@@ -194,47 +193,47 @@ var slotCases = []testCase{
 			k.Advance(20 * time.Millisecond)
 		}
 	}},
-	{"counts nobody who was silent for the time to live and what it follows, and waits until it must be back", nil, func(k *kit) {
-		a, b := k.claimer("a", time.Hour, 4*time.Second), k.claimer("b", 300*time.Millisecond, 0)
-		a.TTL, b.TTL = 300*time.Millisecond, 300*time.Millisecond
-		k.peers(a, time.Hour, 4*time.Second)
-		k.peers(b, 300*time.Millisecond, broker.Never)
-		k.Advance(400 * time.Millisecond)
-		last := k.claimer("c", 2*time.Hour, 100*time.Millisecond)
-		last.TTL = 300 * time.Millisecond
+	{"counts nobody who was silent for the time to live and what it follows, and waits until it must be back", nil, inTime(50*time.Millisecond, func(k *kit) {
+		a, b := k.claimer("a", time.Hour, k.span(4*time.Second)), k.claimer("b", k.span(300*time.Millisecond), 0)
+		a.TTL, b.TTL = k.span(300*time.Millisecond), k.span(300*time.Millisecond)
+		k.peers(a, time.Hour, k.span(4*time.Second))
+		k.peers(b, k.span(300*time.Millisecond), broker.Never)
+		k.Advance(k.span(400 * time.Millisecond))
+		last := k.claimer("c", 2*time.Hour, k.span(100*time.Millisecond))
+		last.TTL = k.span(300 * time.Millisecond)
 		k.peers(last, time.Hour, broker.Never)
-		k.Advance(400 * time.Millisecond)
-		k.peers(last, time.Hour, 4*time.Second)
-		k.Advance(4 * time.Second)
-		k.peers(last, 2*time.Hour, 4*time.Second)
-		k.Advance(3500 * time.Millisecond)
-		k.peers(last, 2*time.Hour, 100*time.Millisecond)
-	}},
-	{"tells for how long another one has not been heard of", nil, func(k *kit) {
-		a, b := k.claimer("a", time.Second, time.Second), k.claimer("b", time.Second, time.Second)
-		a.TTL, b.TTL = time.Second, time.Second
+		k.Advance(k.span(400 * time.Millisecond))
+		k.peers(last, time.Hour, k.span(4*time.Second))
+		k.Advance(k.span(4 * time.Second))
+		k.peers(last, 2*time.Hour, k.span(4*time.Second))
+		k.Advance(k.span(3500 * time.Millisecond))
+		k.peers(last, 2*time.Hour, k.span(100*time.Millisecond))
+	})},
+	{"tells for how long another one has not been heard of", nil, inTime(20*time.Millisecond, func(k *kit) {
+		a, b := k.claimer("a", k.span(time.Second), k.span(time.Second)), k.claimer("b", k.span(time.Second), k.span(time.Second))
+		a.TTL, b.TTL = k.span(time.Second), k.span(time.Second)
 		k.quiet(a, 0)
-		k.Advance(200 * time.Millisecond)
+		k.Advance(k.span(200 * time.Millisecond))
 		k.quiet(a, 0)
-		k.Advance(200 * time.Millisecond)
-		k.quiet(b, 200*time.Millisecond)
-		k.Advance(200 * time.Millisecond)
-		k.quiet(a, 200*time.Millisecond)
+		k.Advance(k.span(200 * time.Millisecond))
+		k.quiet(b, k.span(200*time.Millisecond))
+		k.Advance(k.span(200 * time.Millisecond))
+		k.quiet(a, k.span(200*time.Millisecond))
 		k.ok(k.Broker.ReleaseSlot(k.Context(), b, 0))
 		k.quiet(a, 0)
-		k.Advance(1500 * time.Millisecond)
-		k.quiet(b, 1500*time.Millisecond) // nor would it have been where the server was away from all
-		k.Advance(1200 * time.Millisecond)
-		k.quiet(b, 2700*time.Millisecond)
+		k.Advance(k.span(1500 * time.Millisecond))
+		k.quiet(b, k.span(1500*time.Millisecond)) // nor would it have been where the server was away from all
+		k.Advance(k.span(1200 * time.Millisecond))
+		k.quiet(b, k.span(2700*time.Millisecond))
 		k.ok(k.Broker.ReleaseSlot(k.Context(), b, 0))
 		k.quiet(a, 0) // it is back, and b has released its slot
-		k.Advance(1500 * time.Millisecond)
-		k.quiet(b, 1500*time.Millisecond)
-		k.Advance(1200 * time.Millisecond)
-		k.quiet(b, 2700*time.Millisecond)
-		k.Advance(1500 * time.Millisecond)
+		k.Advance(k.span(1500 * time.Millisecond))
+		k.quiet(b, k.span(1500*time.Millisecond))
+		k.Advance(k.span(1200 * time.Millisecond))
+		k.quiet(b, k.span(2700*time.Millisecond))
+		k.Advance(k.span(1500 * time.Millisecond))
 		k.quiet(b, 0)
-	}},
+	})},
 	{"needs a token and a time to live", nil, func(k *kit) {
 		r := k.slotRequest("")
 		_, err := k.Broker.AcquireSlot(k.Context(), r)

@@ -143,28 +143,28 @@ var trimCases = []testCase{
 		equal(k, "removed", k.trim(broker.TrimRequest{MaxLen: 30, MinID: ids[10]}), 20)
 		equal(k, "removed", k.trim(broker.TrimRequest{MaxLen: 30, MinID: ids[40]}), 20)
 	}},
-	{"to an age, by the clock that gives the ids", nil, func(k *kit) {
+	{"to an age, by the clock that gives the ids", nil, inTime(50*time.Millisecond, func(k *kit) {
 		for _, protect := range []bool{false, true} {
 			old := k.add(k.stream, 130)
 			equal(k, "removed of an hour", k.trim(broker.TrimRequest{MaxAge: time.Hour, Protect: protect}), 0)
-			k.Advance(200 * time.Millisecond)
-			equal(k, "removed of a moment", k.trim(broker.TrimRequest{MaxAge: 100 * time.Millisecond, Protect: protect}), int64(len(old)))
+			k.Advance(k.span(200 * time.Millisecond))
+			equal(k, "removed of a moment", k.trim(broker.TrimRequest{MaxAge: k.span(100 * time.Millisecond), Protect: protect}), int64(len(old)))
 		}
-	}},
-	{"to an age protects what is pending", nil, func(k *kit) {
+	})},
+	{"to an age protects what is pending", nil, inTime(50*time.Millisecond, func(k *kit) {
 		ids := k.fill(3)
 		k.deliver("a", ids)
 		k.ack("a", ids[0], ids[2])
-		k.Advance(200 * time.Millisecond)
-		equal(k, "removed", k.trim(broker.TrimRequest{MaxAge: 100 * time.Millisecond, Protect: true}), 2)
+		k.Advance(k.span(200 * time.Millisecond))
+		equal(k, "removed", k.trim(broker.TrimRequest{MaxAge: k.span(100 * time.Millisecond), Protect: true}), 2)
 		k.same(k.rangeOf(broker.ID{}, broker.MaxID, 10), ids[1:2])
-	}},
-	{"to whichever of an age and an id is later", nil, func(k *kit) {
+	})},
+	{"to whichever of an age and an id is later", nil, inTime(50*time.Millisecond, func(k *kit) {
 		ids := k.fill(50)
 		equal(k, "removed", k.trim(broker.TrimRequest{MinID: ids[20], MaxAge: time.Hour}), 20)
-		k.Advance(200 * time.Millisecond)
-		equal(k, "removed", k.trim(broker.TrimRequest{MinID: ids[30], MaxAge: 100 * time.Millisecond}), 30)
-	}},
+		k.Advance(k.span(200 * time.Millisecond))
+		equal(k, "removed", k.trim(broker.TrimRequest{MinID: ids[30], MaxAge: k.span(100 * time.Millisecond)}), 30)
+	})},
 	{"of an absent stream to an age removes nothing", nil, func(k *kit) {
 		equal(k, "removed", k.trim(broker.TrimRequest{MaxAge: time.Second}), 0)
 		equal(k, "removed", k.trim(broker.TrimRequest{MaxAge: time.Second, Protect: true}), 0)

@@ -124,23 +124,23 @@ var waitCases = []testCase{
 		equal(k, "record", k.record(id), broker.Record{})
 		equal(k, "pending", len(k.pending()), 0)
 	}},
-	{"bring the entry back when due, one delivery on", needs(claimingRead), func(k *kit) {
+	{"bring the entry back when due, one delivery on", needs(claimingRead), inTime(50*time.Millisecond, func(k *kit) {
 		id := k.redelivered(0)
-		k.wait(broker.Wait{ID: id, Timed: true, After: 300 * time.Millisecond, MinIdle: minIdle}, broker.Done)
+		k.wait(broker.Wait{ID: id, Timed: true, After: k.span(300 * time.Millisecond), MinIdle: minIdle}, broker.Done)
 		k.came(k.claim("b", minIdle, 1), 0)
-		k.Advance(350 * time.Millisecond)
+		k.Advance(k.span(350 * time.Millisecond))
 		got := k.claim("b", minIdle, 1)
 		k.came(got, 1, id)
 		k.near("idle", got[0].Idle, minIdle)
 		equal(k, "length", len(k.entries(k.stream)), 1)
-	}},
-	{"wake a reader that blocks afterwards", needs(claimingRead), func(k *kit) {
+	})},
+	{"wake a reader that blocks afterwards", needs(claimingRead), inTime(50*time.Millisecond, func(k *kit) {
 		id := k.redelivered(0)
-		k.wait(broker.Wait{ID: id, Timed: true, After: 300 * time.Millisecond, MinIdle: minIdle}, broker.Done)
+		k.wait(broker.Wait{ID: id, Timed: true, After: k.span(300 * time.Millisecond), MinIdle: minIdle}, broker.Done)
 		c := k.block(k.Context(), k.claimingBlock("b", time.Minute))
-		k.Advance(400 * time.Millisecond)
+		k.Advance(k.span(400 * time.Millisecond))
 		k.brings(c, 1, id)
-	}},
+	})},
 	{"in hundreds, some of them not owned", nil, func(k *kit) {
 		ids := k.fill(600)
 		k.deliver("a", ids)

@@ -29,6 +29,12 @@ var argsPool = sync.Pool{New: func() any { return new(args) }}
 
 func newArgs() *args { return argsPool.Get().(*args) }
 
+// ownArgs returns one for a few words that is nobody else's afterwards: whoever gave
+// up waiting for the command may be gone before it has ended. See together.
+func ownArgs() *args {
+	return &args{list: make([]any, 0, 12), words: make([]string, 0, 12), text: make([]byte, 0, 96)}
+}
+
 // maxKept bounds what an idle args keeps in memory.
 const maxKept = 1 << 16
 

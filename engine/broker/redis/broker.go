@@ -43,6 +43,8 @@ type Broker struct {
 	mayMark sync.Map
 	// room is how many bytes the next read is expected to bring: see roomAfter.
 	room atomic.Int64
+	// background is for what nobody waits for.
+	background together
 	// sweeps holds how far SaveFloor has looked through records, by stream and
 	// group.
 	sweeps sync.Map
@@ -70,6 +72,7 @@ func Open(o Options) (*Broker, error) {
 	}
 	o.certificates = &certificates{warn: o.Warn}
 	b := &Broker{clock: o.Clock, timeout: o.Timeout, sockets: &sockets{clock: o.Clock}, clustered: o.Cluster, certificates: o.certificates}
+	b.background.b = b
 	if o.Sentinel != nil {
 		b.master = o.Sentinel.Master
 	}

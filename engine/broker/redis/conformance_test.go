@@ -34,10 +34,10 @@ func environment(t *testing.T, version string) *brokertest.Env {
 		}
 	}
 	return &brokertest.Env{
-		Broker:       open(t, s),
-		Server:       s.FullVersion(),
-		Advance:      time.Sleep,
-		AwaitBlocked: func(reads int) { t.Helper(); waitBlocked(t, s, reads) },
+		Broker:  open(t, s),
+		Server:  s.FullVersion(),
+		Advance: time.Sleep,
+		Blocked: func() int { return blockedReads(t, s) },
 		SetIdle: func(stream, group string, idle time.Duration, ids ...broker.ID) {
 			t.Helper()
 			for _, id := range ids {

@@ -23,7 +23,8 @@ func TestMain(m *testing.M) {
 // open returns a broker on the server, closed with the test.
 func open(t testing.TB, s *redistest.Server) *redis.Broker {
 	t.Helper()
-	return openWith(t, redis.Options{URL: s.URL()})
+	// A server of a busy machine answers late; what a broker does then has tests of its own.
+	return openWith(t, redis.Options{URL: s.URL(), Timeout: time.Minute})
 }
 
 func openWith(t testing.TB, o redis.Options) *redis.Broker {
@@ -152,7 +153,7 @@ func wantKind(t testing.TB, err, kind error, words ...string) {
 }
 
 // soon is a deadline for what has to happen; tests never wait that long.
-const soon = 10 * time.Second
+const soon = 30 * time.Second
 
 var (
 	splitLines = strings.Lines

@@ -64,7 +64,7 @@ func (b *Broker) StreamInfo(ctx context.Context, stream string) (broker.StreamIn
 func (i info) stream() broker.StreamInfo {
 	return broker.StreamInfo{
 		Length: i.number("length"), Groups: i.number("groups"),
-		FirstID: entryID(i["first-entry"]), LastID: i.id("last-generated-id"),
+		FirstID: entryID(i.get("first-entry")), LastID: i.id("last-generated-id"),
 	}
 }
 
@@ -107,7 +107,7 @@ func (i info) group() broker.GroupInfo {
 		Name: i.text("name"), Consumers: i.number("consumers"), Pending: i.number("pending"),
 		LastDelivered: i.id("last-delivered-id"),
 	}
-	g.Lag, g.LagKnown = i["lag"].(int64)
+	g.Lag, g.LagKnown = i.get("lag").(int64)
 	return g
 }
 
@@ -199,43 +199,44 @@ func pendingReply(reply string) ([]broker.Pending, error) {
 	return out, nil
 }
 
-// info is a reply of names and values, in whichever shape it came.
-type info map[string]any
+// info is a reply of names and values, in whichever shape it came. It is looked
+// through for each name that is asked for: they are few.
+type info struct {
+	list  []any
+	table map[any]any
+}
 
 func properties(v any) info {
-	out := info{}
-	switch v := v.(type) {
-	case []any:
-		for i := 0; i+1 < len(v); i += 2 {
-			if name, ok := v[i].(string); ok {
-				out[name] = v[i+1]
-			}
-		}
-	case map[any]any:
-		for name, value := range v {
-			if name, ok := name.(string); ok {
-				out[name] = value
-			}
+	list, _ := v.([]any)
+	table, _ := v.(map[any]any)
+	return info{list, table}
+}
+
+// get is the value of a name, nil if there is none.
+func (i info) get(name string) any {
+	for at := 0; at+1 < len(i.list); at += 2 {
+		if i.list[at] == any(name) {
+			return i.list[at+1]
 		}
 	}
-	return out
+	return i.table[name]
 }
 
 func (i info) number(name string) int64 {
-	n, _ := i[name].(int64)
+	n, _ := i.get(name).(int64)
 	return n
 }
 
 // count is a number that may be missing or nil; -1 then.
 func (i info) count(name string) int64 {
-	if n, ok := i[name].(int64); ok {
+	if n, ok := i.get(name).(int64); ok {
 		return n
 	}
 	return -1
 }
 
 func (i info) text(name string) string {
-	s, _ := i[name].(string)
+	s, _ := i.get(name).(string)
 	return s
 }
 

@@ -98,18 +98,22 @@ func TestReadBlocksUntilAnEntryComes(t *testing.T) {
 func waitBlocked(t *testing.T, s *redistest.Server, want int) {
 	t.Helper()
 	for deadline := time.Now().Add(soon); time.Now().Before(deadline); {
-		n := 0
-		list := s.Client().ClientList(t.Context()).Val()
-		for line := range splitLines(list) {
-			if contains(line, fmt.Sprintf("db=%d ", s.DB)) && contains(line, "flags=b") {
-				n++
-			}
-		}
-		if n == want {
+		if blockedReads(t, s) == want {
 			return
 		}
 	}
 	t.Fatalf("no %d blocked clients", want)
+}
+
+// blockedReads is how many clients of the test's database are blocked.
+func blockedReads(t *testing.T, s *redistest.Server) (n int) {
+	t.Helper()
+	for line := range splitLines(s.Client().ClientList(t.Context()).Val()) {
+		if contains(line, fmt.Sprintf("db=%d ", s.DB)) && contains(line, "flags=b") {
+			n++
+		}
+	}
+	return n
 }
 
 func TestReadEndsWhenCanceled(t *testing.T) {

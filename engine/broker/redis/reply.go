@@ -18,8 +18,13 @@ type reply struct {
 
 // Write implements io.Writer.
 func (r *reply) Write(p []byte) (int, error) {
-	if r.text.Len() == 0 && !nothing(p) {
+	switch have := r.text.Len(); {
+	case have == 0 && !nothing(p):
 		r.text.Grow(max(r.room, len(p)))
+	case r.text.Cap()-have < len(p):
+		// Left to itself it grows by quarters: a reply six times as large as expected
+		// would leave three times its size to the garbage collector. This doubles.
+		r.text.Grow(len(p))
 	}
 	return r.text.Write(p)
 }

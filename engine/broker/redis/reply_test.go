@@ -78,3 +78,22 @@ func TestRoomFadesWithSmallReplies(t *testing.T) {
 		t.Errorf("room for %d after many small replies", room)
 	}
 }
+
+// TestAReplyThatIsLargerThanExpectedLeavesLittleBehind: what was too small is
+// garbage, and all of it together is no more than what the reply lies in.
+func TestAReplyThatIsLargerThanExpectedLeavesLittleBehind(t *testing.T) {
+	const room, part = 64 << 10, 4 << 10
+	r := reply{room: room}
+	made, last := 0, 0
+	for r.text.Len() < 16*room {
+		if _, err := r.Write(make([]byte, part)); err != nil {
+			t.Fatal(err)
+		}
+		if c := r.text.Cap(); c != last {
+			made, last = made+c, c
+		}
+	}
+	if left := made - last; left > last || last > 3*r.text.Len() {
+		t.Errorf("a reply of %d bytes lies in %d, and %d are left behind", r.text.Len(), last, left)
+	}
+}

@@ -104,11 +104,10 @@ func (b *Broker) SaveFloor(ctx context.Context, stream, group string) error {
 		cursor = v.(string)
 	}
 	keys := b.keys.of(stream, group)
-	a := newArgs()
-	defer a.release()
+	a := ownArgs()
 	floorScript.call(a, 3)
 	a.add(stream, keys.floor, keys.records, group, cursor)
-	v, err := b.run(ctx, floorScript, a.since(0))
+	v, err := b.background.run(ctx, floorScript, a.since(0))
 	if next, ok := v.(string); ok {
 		b.sweeps.Store(id, next)
 	}

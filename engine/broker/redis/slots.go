@@ -81,15 +81,14 @@ const longest = 1_000_000_000_000 - 1
 
 func (b *Broker) extend(ctx context.Context, r *broker.SlotRequest, slot int, ttl int64) (broker.SlotLease, error) {
 	keys := b.keys.of(r.Stream, r.Group)
-	a := newArgs()
-	defer a.release()
+	a := ownArgs()
 	renewSlotScript.call(a, 2)
 	a.add(keys.slotKey(r.Base, slot), keys.alive, r.Token)
 	a.int(ttl)
 	a.int(min(milliseconds(r.MinIdle), longest))
 	a.int(min(milliseconds(r.Follows), longest))
 	a.int(max(ttl, min(milliseconds(r.Follows), longest)))
-	v, err := b.run(ctx, renewSlotScript, a.since(0))
+	v, err := b.background.run(ctx, renewSlotScript, a.since(0))
 	if err != nil {
 		return broker.SlotLease{}, err
 	}

@@ -39,8 +39,13 @@ const margin = 2 * time.Millisecond
 
 // next is the frame that begins now, step later on the clock.
 func (f frame) next(step time.Duration, c clock.Clock) frame {
-	passed := max(0, clock.Since(c, f.machine).Truncate(time.Millisecond)-margin)
+	passed := f.passed(c)
 	return frame{f.at.Add(step), f.server.Add(passed), f.machine.Add(passed)}
+}
+
+// passed is how much real time has passed since the frame began, at least.
+func (f frame) passed(c clock.Clock) time.Duration {
+	return max(0, clock.Since(c, f.machine).Truncate(time.Millisecond)-margin)
 }
 
 // catchUp brings the server to the clock's time, in whole milliseconds. It is
@@ -78,7 +83,7 @@ func (k *Keyspace) catchUp(ctx context.Context) error {
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, goredis.Nil) {
 		return fail("move the time of the server", groupName{}, err)
 	}
-	k.frame, k.set = next, set
+	k.frame, k.set, k.gaveBack = next, set, false
 	return nil
 }
 

@@ -150,3 +150,42 @@ func TestNothingIsSaidOfThePrefixOrTheURL(t *testing.T) {
 		}
 	}
 }
+
+// However long a test takes, nothing becomes claimable but by the clock.
+func TestRealTimeMakesNothingClaimable(t *testing.T) {
+	for _, version := range redistest.Versions {
+		t.Run(version, func(t *testing.T) {
+			k, c, _ := open(t, version)
+			o, _ := fill(t, k)
+			c.Advance(time.Millisecond) // it puts an entry back, which is for the moment idle by the server's time
+			const minIdle, early, taken = time.Hour, 500 * time.Millisecond, time.Second
+			ids, err := k.Add(t.Context(), []broker.Add{{Stream: "in", Fields: []broker.Field{{Name: "n", Value: "3"}}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ds, err := k.Read(t.Context(), broker.ReadRequest{Owner: o, Count: 1}); err != nil || len(ds) != 1 {
+				t.Fatal(ds, err)
+			}
+			if _, err := k.SetIdle(t.Context(), "in", "g", minIdle-early, ids[0]); err != nil {
+				t.Fatal(err)
+			}
+			<-time.After(taken)
+			claim := func() []broker.Delivery {
+				t.Helper()
+				o := broker.Owner{Stream: "in", Group: "g", Consumer: "other"}
+				claimed, err := k.AutoClaim(t.Context(), broker.AutoClaimRequest{Owner: o, MinIdle: minIdle, Count: 10})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return claimed.Deliveries
+			}
+			if ds := claim(); len(ds) > 0 {
+				t.Errorf("%v after %v, %v before its time", ds, taken, early)
+			}
+			c.Advance(early)
+			if ds := claim(); len(ds) != 1 || ds[0].ID != ids[0] {
+				t.Errorf("%v when it is due", ds)
+			}
+		})
+	}
+}

@@ -18,8 +18,9 @@
 // The server's own time runs on while a test does. What happens between two
 // movements of the clock is taken to have happened at the first of them, so that
 // idle times and records are exact to the millisecond. What remains of real time
-// are milliseconds by which entries are claimable too early, and those by which
-// an idle time is late that another client set.
+// is that of one round trip, by which entries are claimable too early, and in a moment
+// in which something was given back all that it takes; and that by which an idle time
+// is late that another client set.
 //
 // # Blocking
 //

@@ -23,6 +23,8 @@ type Keyspace struct {
 	// entries touched last, by the server's time.
 	frame frame
 	set   map[pendingID]time.Time
+	// gaveBack: entries were given an idle time since then, by the server's time.
+	gaveBack bool
 	// first is when entries were delivered first, by their records.
 	first map[pendingID]time.Time
 	// streams and groups are what there may be keys of, and which beside a group.

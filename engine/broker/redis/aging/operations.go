@@ -78,7 +78,7 @@ func (k *Keyspace) Seek(ctx context.Context, r broker.SeekRequest) (broker.Sough
 func (k *Keyspace) AutoClaim(ctx context.Context, r broker.AutoClaimRequest) (broker.AutoClaimed, error) {
 	g := groupName{r.Stream, r.Group}
 	return owned(ctx, k, "claim", r.Owner, func(b *redis.Broker, o broker.Owner) (broker.AutoClaimed, error) {
-		r.Owner = o
+		r.Owner, r.MinIdle = o, k.minIdle(r.MinIdle)
 		res, err := b.AutoClaim(ctx, r)
 		k.delivered(g, res.Deliveries, nil)
 		return res, err
@@ -99,7 +99,7 @@ func (k *Keyspace) TakeOver(ctx context.Context, o broker.Owner, from string, id
 func (k *Keyspace) Admit(ctx context.Context, r broker.AdmitRequest) ([]broker.Admission, error) {
 	g := groupName{r.Stream, r.Group}
 	return owned(ctx, k, "admit", r.Owner, func(b *redis.Broker, o broker.Owner) ([]broker.Admission, error) {
-		r.Owner = o
+		r.Owner, k.gaveBack = o, true
 		admissions, err := b.Admit(ctx, r)
 		for i := range admissions {
 			a := &admissions[i]
@@ -124,7 +124,10 @@ func (k *Keyspace) Renew(ctx context.Context, o broker.Owner, ids []broker.ID) (
 
 // Release implements broker.Broker.
 func (k *Keyspace) Release(ctx context.Context, o broker.Owner, ids []broker.ID, idle time.Duration) error {
-	_, err := owned(ctx, k, "release", o, func(b *redis.Broker, o broker.Owner) (none, error) { return none{}, b.Release(ctx, o, ids, idle) })
+	_, err := owned(ctx, k, "release", o, func(b *redis.Broker, o broker.Owner) (none, error) {
+		k.gaveBack = true
+		return none{}, b.Release(ctx, o, ids, idle)
+	})
 	return err
 }
 
@@ -132,7 +135,7 @@ func (k *Keyspace) Release(ctx context.Context, o broker.Owner, ids []broker.ID,
 func (k *Keyspace) Settle(ctx context.Context, s *broker.Settlement) (broker.SettleResult, error) {
 	return owned(ctx, k, "settle", s.Owner, func(b *redis.Broker, o broker.Owner) (broker.SettleResult, error) {
 		there := *s
-		there.Owner = o
+		there.Owner, k.gaveBack = o, k.gaveBack || len(s.Waits) > 0
 		there.Steps = make([]broker.Step, len(s.Steps))
 		for i, step := range s.Steps {
 			step.Publish = k.there(step.Publish)

@@ -59,12 +59,23 @@ func (k *Keyspace) take(ctx context.Context, r *broker.ReadRequest) (ds []broker
 	}
 	there := *r
 	there.Owner, there.Block = k.on(r.Owner), 0
+	there.MinIdle = k.minIdle(r.MinIdle)
 	ds, err = k.redis.inner.Read(ctx, there)
 	if err != nil {
 		delete(k.empty, g) // the server may have delivered what never arrived
 	}
 	k.delivered(g, ds, pending)
 	return ds, pending, err
+}
+
+// minIdle is what the server has to be asked for, by whose own time all has been idle for
+// longer than by the clock's: by what passed since the clock moved. 0 does not claim. What
+// was given back since then is idle for what it was given back with, from then on.
+func (k *Keyspace) minIdle(d time.Duration) time.Duration {
+	if d <= 0 || k.gaveBack {
+		return d
+	}
+	return d + k.frame.passed(k.redis.real)
 }
 
 // delivered notes in which order entries came, and gives those that were
