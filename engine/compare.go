@@ -163,6 +163,7 @@ func (c *Comparison) Streams() []*spec.Stream {
 // DryRun.Run.
 func (c *Comparison) Run(ctx context.Context, in iter.Seq[DryEntry], emit func(*Compared) error) error {
 	var out Compared
+	var told [2]observe.Outcome
 	was, is := dryMarks{}, dryMarks{}
 	return inOrder(ctx, in, c.worker, func(job *dryJob) error {
 		for j := range job.entries {
@@ -171,10 +172,12 @@ func (c *Comparison) Run(ctx context.Context, in iter.Seq[DryEntry], emit func(*
 				if first[0][j] == nil {
 					continue
 				}
-				out = Compared{Old: dryOutcome(p.old, first[0][j]), New: dryOutcome(p.new, first[1][j]), Stream: p.new.Group.Stream}
-				out.Same = second[0] == nil || second[0][j] == nil
 				was.judge(p.old, c.old.plans[p.old], first[0][j])
 				is.judge(p.new, c.new.plans[p.new], first[1][j])
+				out = Compared{
+					Old: dryOutcome(p.old, first[0][j], &told[0]), New: dryOutcome(p.new, first[1][j], &told[1]), Stream: p.new.Group.Stream,
+				}
+				out.Same = second[0] == nil || second[0][j] == nil
 				if oldRan, newRan := !duplicate(first[0][j]), !duplicate(first[1][j]); !oldRan || !newRan {
 					out.Same = oldRan == newRan // whatever a handler would have said of a duplicate
 				} else if !out.Same {
@@ -191,10 +194,6 @@ func (c *Comparison) Run(ctx context.Context, in iter.Seq[DryEntry], emit func(*
 }
 
 func duplicate(it *batch.Item) bool { return it.Outcome.Result == observe.ResultDuplicate }
-
-func dryOutcome(s *spec.Subscription, it *batch.Item) DryOutcome {
-	return DryOutcome{s, &it.Body.Value, &it.Outcome}
-}
 
 // worker is one goroutine's, with handlers of its own of both versions.
 func (c *Comparison) worker() (do func(context.Context, *dryJob), end func()) {
@@ -228,7 +227,7 @@ func (c *Comparison) worker() (do func(context.Context, *dryJob), end func()) {
 // same reports whether two runs of one entry come to the same. What a handler
 // logs, and how long it takes, does not matter.
 func same(xs *spec.Subscription, x *batch.Item, ys *spec.Subscription, y *batch.Item) bool {
-	a, b := &x.Outcome, &y.Outcome
+	a, b := x.Told(), y.Told()
 	return a.Result == b.Result && a.Dead == b.Dead && a.After == b.After && a.HasAfter == b.HasAfter &&
 		a.Reason == b.Reason && a.Key == b.Key && SameError(a.Error, b.Error) &&
 		slices.EqualFunc(a.Replies, b.Replies, sameReply) &&

@@ -36,8 +36,7 @@ func (m dryMarks) judge(s *spec.Subscription, p *work.Plan, it *batch.Item) {
 	}
 	for _, half := range []map[string]broker.ID{set.newer, set.older} {
 		if by, ok := half[it.Mark]; ok && now-time.Duration(by.Ms)*time.Millisecond < marks.Window {
-			o := &it.Outcome
-			*o = observe.Outcome{ID: o.ID, Key: o.Key, Deliveries: o.Deliveries, Attempt: o.Attempt}
+			it.Outcome = batch.Outcome{Attempt: it.Outcome.Attempt}
 			it.Duplicate(broker.Mark{By: by})
 			return
 		}

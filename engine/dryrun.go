@@ -38,6 +38,12 @@ type DryOutcome struct {
 	Outcome *observe.Outcome
 }
 
+// dryOutcome is the outcome of an item, told in a place for it.
+func dryOutcome(s *spec.Subscription, it *batch.Item, told *observe.Outcome) DryOutcome {
+	it.Tell(told)
+	return DryOutcome{s, &it.Body.Value, told}
+}
+
 // NotRun is a subscription that a dry-run leaves out, and why.
 type NotRun struct {
 	Subscription *spec.Subscription
@@ -92,13 +98,14 @@ func streamsOf(subs []*spec.Subscription) []*spec.Stream {
 // where a subscription deduplicates.
 func (d *DryRun) Run(ctx context.Context, in iter.Seq[DryEntry], emit func(*DryOutcome) error) error {
 	var out DryOutcome
+	var told observe.Outcome
 	marks := dryMarks{}
 	return inOrder(ctx, in, d.worker, func(job *dryJob) error {
 		for j := range job.entries {
 			for i, s := range d.subs {
 				if it := job.columns[i][j]; it != nil {
 					marks.judge(s, d.plans[s], it)
-					out = DryOutcome{s, &it.Body.Value, &it.Outcome}
+					out = dryOutcome(s, it, &told)
 					if err := emit(&out); err != nil {
 						return err
 					}

@@ -30,6 +30,7 @@ import (
 	"fmt"
 	"os"
 	"sync/atomic"
+	"time"
 
 	"pipeline/engine/backlog"
 	"pipeline/engine/broker"
@@ -52,6 +53,8 @@ type Engine struct {
 	reading  atomic.Int32
 	// gauges measure the streams that replies may have to wait for, by their keys.
 	gauges map[string]*backlog.Gauge
+	// started is when Run was called.
+	started time.Time
 }
 
 // handlerSlot holds the code of a handler; version tells lanes that it changed.
@@ -106,6 +109,7 @@ func New(cfg Config) (*Engine, error) {
 // pipeline asks for; a *FailedError when every subscription failed for good. A
 // subscription that fails alone is reported as an event and the others go on.
 func (e *Engine) Run(ctx context.Context) error {
+	e.started = e.cfg.Clock.Now()
 	if err := e.prepare(ctx); err != nil {
 		if ctx.Err() != nil {
 			return nil

@@ -82,6 +82,7 @@ func (n *session) build() {
 	n.settler.Repeat = s.spec.Retry.MaxAge
 	n.settler.Gates, n.settler.Traced = s.gates, cfg.Tracer != nil
 	n.settler.MinIdle, n.settler.Claimable = s.minIdle, s.claimable
+	n.settler.Sensitive = len(s.spec.Group.Stream.Sensitive) > 0
 	n.settler.Bury = s.runner(n.owner.Consumer).BodyMissing
 	n.settler.Init()
 	n.beginner = &begin.Beginner{Broker: cfg.Broker, Owner: n.owner, Server: s.engine.server, Draining: &n.draining, Fatal: s.fail}
@@ -93,8 +94,8 @@ func (n *session) build() {
 		l.Join(n.settler.Alone, n.lanes, i)
 	}
 	dispatch := &reader.Dispatcher{
-		Broker: cfg.Broker, Owner: n.owner, Clock: cfg.Clock, Held: n.held, Parked: n.parked, Park: s.spec.Claim == nil,
-		Keys:    n.keys,
+		Broker: cfg.Broker, Owner: n.owner, Clock: cfg.Clock, Held: n.held, Waits: &n.waits, Parked: n.parked,
+		Park: s.spec.Claim == nil, Keys: n.keys,
 		MinIdle: s.minIdle, MaxAttempts: s.spec.Retry.MaxAttempts, Lanes: n.lanes, Suspects: s.room(),
 		Marks: s.plan.Marks(), Server: s.engine.server, FixedLanes: cfg.Chance.FixedLanes, Prepare: s.plan.Prepare, Event: s.event,
 		Tally: &s.tally,
@@ -106,7 +107,7 @@ func (n *session) build() {
 	n.sweeper.Alone = n.reader == nil
 	n.keeper = &lease.Keeper{
 		Broker: cfg.Broker, Owner: n.owner, Clock: cfg.Clock, Server: s.engine.server, Held: n.held, Waits: &n.waits, Keys: n.keys,
-		Slot: n.slot, Number: n.number, MinIdle: s.minIdle, Permit: n.permit, Time: n.time, Event: s.event,
+		Slot: n.slot, Number: n.number, MinIdle: s.minIdle, Permit: n.permit, Time: n.time, Origin: s.engine.started, Event: s.event,
 		SlotLost: n.stop, EntryLost: n.cancelEntry, Interrupted: n.interrupted, Fatal: s.fail,
 	}
 }

@@ -171,7 +171,13 @@ func TestARefusedOutcomeKeepsItsSpan(t *testing.T) {
 		t.Errorf("%d spans open while the outcome is refused: %q", open, lines)
 	}
 	b.broker.SetFull(false)
-	b.advance(time.Minute)
+	// The refusal is told before the time of the next attempt is set, so that nothing is
+	// at rest until time goes on once more after that.
+	for _, open := tr.log(); open > 0; _, open = tr.log() {
+		b.clock.AdvanceToNext(b.clock.Now().Add(time.Minute))
+		runtime.Gosched()
+	}
+	b.settle()
 	lines, _ := tr.log()
 	expect(t, "spans", lines, []string{"begin #1 of s from ", `end "reply" to out, in time true`})
 }

@@ -8,6 +8,7 @@ import (
 	"pipeline/engine/broker"
 	"pipeline/engine/outcome"
 	"pipeline/engine/spec"
+	"pipeline/engine/value"
 	"pipeline/sandbox"
 )
 
@@ -15,8 +16,8 @@ import (
 // goroutines, must be quick and must not block. Slices and the records in them
 // are valid only during the call.
 type Observer interface {
-	// Settled is told of outcomes once they are written to the server, in one
-	// call for each settlement of a subscription.
+	// Settled is told of outcomes once they are written to the server, some hundred
+	// of a subscription at once.
 	Settled(sub *spec.Subscription, outcomes []Outcome)
 	// Event is told of what happens seldom.
 	Event(e Event)
@@ -70,6 +71,10 @@ type Outcome struct {
 	Began   time.Time
 	Bytes   int
 	Usage   sandbox.Usage
+	// Body is the entry's decoded body, for those who have to keep its values out of
+	// what they show; nil where it could not be decoded. It is only what Settled is
+	// given, and valid until that returns.
+	Body *value.Value
 }
 
 // Result names what became of a delivery. The set is closed, its names stable.

@@ -1,11 +1,13 @@
 package batch
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"pipeline/engine/broker"
+	"pipeline/engine/codec"
 	"pipeline/engine/value"
 )
 
@@ -15,6 +17,8 @@ type Batch struct {
 	Items []Item
 	// Arena holds the decoded bodies.
 	Arena value.Arena
+	// headers holds the entries' headers: see Headers.
+	headers []codec.Field
 	// Order lists the items lane by lane; shares are pieces of it.
 	Order []int32
 	// Swept: a sweep brought it and not a read.
@@ -50,6 +54,9 @@ var pool = sync.Pool{New: func() any { return new(Batch) }}
 // keep bounds what is pooled, so that one huge read does not pin its memory.
 const keep = 4096
 
+// keepHeaders bounds the headers that are.
+const keepHeaders = 4 * keep
+
 // Get returns an empty batch with room for n items.
 func Get(n int) *Batch {
 	b := pool.Get().(*Batch)
@@ -63,6 +70,24 @@ func Get(n int) *Batch {
 func (b *Batch) Grow() *Item {
 	b.Items = b.Items[:len(b.Items)+1]
 	return &b.Items[len(b.Items)-1]
+}
+
+// Headers is where item i has room for its headers: Decode appends to them. The
+// items ask one after another, and give what they took to Took.
+func (b *Batch) Headers() []codec.Field { return b.headers[len(b.headers):] }
+
+// Took keeps the headers that an item has appended to what Headers gave, and
+// returns them; n items are to follow. Where there was no room for them there is
+// for those of the next ones, were they all like this one: within bounds, since one
+// with thousands of headers says nothing of the others.
+func (b *Batch) Took(headers []codec.Field, n int) []codec.Field {
+	used := len(b.headers)
+	if room := cap(b.headers) - used; len(headers) <= room {
+		b.headers = b.headers[:used+len(headers)]
+	} else {
+		b.headers = make([]codec.Field, 0, min(n*len(headers), keepHeaders))
+	}
+	return slices.Clip(headers)
 }
 
 // Open counts the items as unsettled. Call it once, when the batch is full.
@@ -88,6 +113,11 @@ func Put(b *Batch) {
 	}
 	clear(b.Items)
 	b.Items, b.Swept, b.Alone, b.Old = b.Items[:0], false, false, false
+	clear(b.headers)
+	b.headers = b.headers[:0]
+	if cap(b.headers) > keepHeaders {
+		b.headers = nil
+	}
 	b.Arena.Reset()
 	pool.Put(b)
 }

@@ -156,3 +156,50 @@ func BenchmarkSplit(b *testing.B) {
 		batch1.Split(8, 0, false, func(int, batch.Share) {})
 	}
 }
+
+func TestWhatIsExpectedIsHeldUntilItComes(t *testing.T) {
+	h := batch.NewHeld()
+	h.Add(filled([]string{"a"}))
+	ds := make([]broker.Delivery, 3)
+	for i := range ds {
+		ds[i].ID = id(10 + i)
+	}
+	h.Expect(ds)
+	for _, d := range ds {
+		if !h.Contains(d.ID) || !h.Ours(d.ID) {
+			t.Errorf("%v is not held", d.ID)
+		}
+	}
+	if h.Contains(id(9)) || h.Contains(id(13)) {
+		t.Error("what is not expected is held")
+	}
+	if h.Count() != 4 || h.Read() != 4 {
+		t.Errorf("%d held, %d of reads; want 4", h.Count(), h.Read())
+	}
+	if state, held := h.Lose(id(11), batch.Taken); state != batch.Queued || !held {
+		t.Errorf("losing one says %v, %v", state, held)
+	}
+	if _, held := h.Lose(id(11), batch.Taken); held || h.Contains(id(11)) || h.Ours(id(11)) {
+		t.Error("what is lost is still held")
+	}
+	if got := h.IDs(nil); !slices.Equal(got, []broker.ID{id(1), id(10), id(12)}) {
+		t.Errorf("renewed are %v", got)
+	}
+	if lost := h.Come(); !slices.Equal(lost, []broker.ID{id(11)}) {
+		t.Errorf("lost are %v", lost)
+	}
+	if h.Contains(id(10)) || h.Count() != 1 || h.Read() != 4 || len(h.IDs(nil)) != 1 {
+		t.Errorf("while the server is asked: %d held, %d of reads, renewed %v", h.Count(), h.Read(), h.IDs(nil))
+	}
+	h.Expect(ds[:1]) // the next read
+	changed := h.Changed()
+	h.Came()
+	select {
+	case <-changed:
+	default:
+		t.Error("who waits for room is not woken")
+	}
+	if h.Count() != 2 || h.Read() != 2 || !h.Contains(id(10)) {
+		t.Errorf("once they came: %d held, %d of reads", h.Count(), h.Read())
+	}
+}

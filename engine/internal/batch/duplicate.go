@@ -8,8 +8,9 @@ import (
 // Duplicate makes the item's outcome that of a duplicate: nothing is published.
 // The reason completes "a duplicate …".
 func (it *Item) Duplicate(m broker.Mark) {
-	o := &it.Outcome
-	o.Result, o.Replies, o.Error, o.Kind = observe.ResultDuplicate, nil, "", ""
+	it.Outcome.Result, it.Outcome.Replies = observe.ResultDuplicate, nil
+	o := it.Outcome.Explain()
+	o.Error, o.Kind = "", ""
 	switch {
 	case m.By == it.Delivery.ID:
 		o.Reason = "of itself: it was settled before and delivered again"

@@ -18,8 +18,9 @@ type Held struct {
 	// swept is how many of them sweeps brought.
 	swept int
 	// alone is how many of them, of reads and sweeps, run one at a time.
-	alone int
-	// changed is made when somebody waits and closed at the next settlement.
+	alone  int
+	coming coming
+	// changed is made when somebody waits and closed when less is held.
 	changed chan struct{}
 }
 
@@ -48,13 +49,18 @@ func (h *Held) Settled(b *Batch, items []*Item) {
 		i := slices.Index(h.batches, b)
 		h.batches = slices.Delete(h.batches, i, i+1)
 	}
-	if h.changed != nil {
-		close(h.changed)
-		h.changed = nil
-	}
+	h.tell()
 	h.mu.Unlock()
 	if last {
 		Put(b)
+	}
+}
+
+// tell wakes who waits until less is held.
+func (h *Held) tell() {
+	if h.changed != nil {
+		close(h.changed)
+		h.changed = nil
 	}
 }
 
@@ -89,17 +95,17 @@ func (h *Held) Alone() int {
 func (h *Held) Read() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.count - h.swept - h.alone
+	return h.count - h.swept - h.alone + len(h.coming.ds) + h.coming.asked
 }
 
 // Count is how many entries are held.
 func (h *Held) Count() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.count
+	return h.count + len(h.coming.ds)
 }
 
-// Changed is closed when entries are settled after the call.
+// Changed is closed when less is held than at the call.
 func (h *Held) Changed() <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -113,7 +119,7 @@ func (h *Held) Changed() <-chan struct{} {
 func (h *Held) Contains(id broker.ID) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.find(id) != nil
+	return h.find(id) != nil || h.coming.contains(id)
 }
 
 // Ours reports whether the entry is held, was not lost and is not about to be put
@@ -122,7 +128,7 @@ func (h *Held) Ours(id broker.ID) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	it := h.find(id)
-	return it != nil && it.renewable()
+	return it != nil && it.renewable() || h.coming.contains(id)
 }
 
 // IDs appends the ids of all held entries that are to be renewed: not those
@@ -138,7 +144,7 @@ func (h *Held) IDs(ids []broker.ID) []broker.ID {
 			}
 		}
 	}
-	return ids
+	return h.coming.ids(ids)
 }
 
 // Lose records that the lease of an entry is lost and returns how far it had
@@ -148,7 +154,7 @@ func (h *Held) Lose(id broker.ID, l Lease) (s State, ok bool) {
 	defer h.mu.Unlock()
 	it := h.find(id)
 	if it == nil {
-		return 0, false
+		return Queued, h.coming.lose(id)
 	}
 	it.SetLease(l)
 	return it.State(), true

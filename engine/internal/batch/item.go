@@ -15,23 +15,29 @@ import (
 
 // Item is one delivery on its way. The reader fills in the first part, a lane
 // the second; between the hand-overs only the atomics are touched by others.
+//
+// There are as many of them as the consumer holds, queued, and each is touched
+// several times on its way: so it has what most entries need, and what few need
+// is behind a pointer. TestAnItemStaysSmall bounds it.
 type Item struct {
 	Delivery broker.Delivery
-	// Used is how many attempts were used up before this delivery.
-	Used int
 	// Key chooses the lane.
 	Key string
 	// Body is the decoded body, valid when Invalid is nil.
 	Body codec.Body
 	// Invalid says why the entry cannot be run.
 	Invalid error
-	// Exhausted: the attempts were used up before this delivery. Past is the
-	// last error on record.
+	// Mark is the key that is marked when the entry is settled; empty for none.
+	Mark string
+	// Marked is the mark that was found before the run: the entry is a duplicate.
+	Marked *broker.Mark
+	// Past is what is on record of an entry that was delivered before; nil for
+	// nothing.
+	Past *Past
+	// Used is how many attempts were used up before this delivery.
+	Used int
+	// Exhausted: the attempts were used up before this delivery.
 	Exhausted bool
-	Past      string
-	// First is when a redelivered entry was first delivered; zero where that is
-	// not known.
-	First time.Time
 	// Waited: it was put back, or kept here, until a time that has come.
 	Waited bool
 	// Alone: its last delivery came to no outcome, perhaps because its process died
@@ -39,22 +45,26 @@ type Item struct {
 	Alone bool
 	// Foreign: a copy that another group's retry made.
 	Foreign bool
-	// Mark is the key that is marked when the entry is settled; empty for none.
-	Mark string
-	// Marked is the mark that was found before the run: the entry is a duplicate.
-	Marked *broker.Mark
 	// Unasked: whether the key is marked could not be found out, so that the entry
 	// must not run.
 	Unasked bool
 
 	// Action and Outcome are what the lane decided.
 	Action  Action
-	Outcome observe.Outcome
+	Outcome Outcome
 	// Span is of the attempt, from its beginning on; nil where no spans are made.
 	Span observe.Span
 
 	state atomic.Uint32
 	lease atomic.Uint32
+}
+
+// Past is what is on record of an entry that was delivered before.
+type Past struct {
+	// Error is the last one.
+	Error string
+	// First is when the entry was first delivered; zero where that is not known.
+	First time.Time
 }
 
 // State is how far an item has come.
@@ -119,15 +129,16 @@ const (
 
 // Action is what the settler does with a finished item.
 type Action struct {
-	Verb Verb
-	// Publish belongs to Step. Mark: its key is marked with it.
+	// Publish belongs to Step.
 	Publish []broker.Add
-	Mark    bool
 	// Wait belongs to Wait and Behind, which few entries come to; nil for others.
-	// Park: this consumer runs the entry again itself when it is due. Keep: so it
-	// does, and keeps the entry meanwhile, so that nobody else runs later ones of its
-	// key before it.
 	Wait *broker.Wait
+	Verb Verb
+	// Mark belongs to Step: the entry's key is marked with it.
+	Mark bool
+	// Park belongs to Wait: this consumer runs the entry again itself when it is due.
+	// Keep: so it does, and keeps the entry meanwhile, so that nobody else runs later
+	// ones of its key before it.
 	Park bool
 	Keep bool
 	// Unwritten belongs to a Wait that hands an entry back because what it came to

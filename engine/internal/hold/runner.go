@@ -30,7 +30,7 @@ func (r *Runner) Run(ctx context.Context, it *batch.Item) (finished bool) {
 	}
 	if !r.Keys.Admits(it) {
 		it.Action = behind(it)
-		it.Outcome.ID, it.Outcome.Result = it.Delivery.ID, ""
+		it.Outcome.Result = ""
 		return true
 	}
 	finished = r.Worker.Run(ctx, it)

@@ -309,9 +309,7 @@ func (l *Lane) run(it *batch.Item) bool {
 	switch {
 	case it.Lease() == batch.Taken, it.Lease() == batch.Replaced:
 		it.Action = batch.Action{Verb: batch.Leave}
-		it.Outcome = observe.Outcome{
-			ID: it.Delivery.ID, Key: it.Key, Deliveries: it.Delivery.Deliveries, Attempt: it.Used + 1, Result: observe.ResultStale,
-		}
+		it.Outcome = batch.Outcome{Attempt: it.Used + 1, Result: observe.ResultStale}
 		return true
 	case l.draining.Load():
 		release(it)

@@ -54,6 +54,9 @@ type Keeper struct {
 	Permit *Permit
 	// Time is set by what the server answers; nil where nobody needs it.
 	Time *ServerTime
+	// Origin is a moment that all consumers of the process share: see align. Zero: they
+	// share none.
+	Origin time.Time
 	// SlotLost is called when another process holds the slot: everything must
 	// stop and start again under a new name.
 	SlotLost func()
@@ -94,6 +97,9 @@ func (k *Keeper) Open(ctx context.Context) error {
 	k.renewed, k.name.due, k.entries.due = now, now.Add(k.slotEvery()), now.Add(k.follows/3)
 	err := k.follow(ctx)
 	k.name.due = now.Add(k.slotEvery())
+	if err == nil {
+		k.align()
+	}
 	k.opened = true
 	return err
 }
@@ -113,7 +119,10 @@ func (k *Keeper) Run(ctx context.Context) {
 		switch {
 		case !k.name.ready(now):
 		case k.inTime(ctx, now):
-			k.name.done(now, k.renewSlot(ctx), k.slotEvery())
+			answered := k.renewSlot(ctx)
+			if k.name.done(now, answered, k.slotEvery()); answered {
+				k.align()
+			}
 		default:
 			k.name.due = k.entries.due
 		}
@@ -135,6 +144,15 @@ func (k *Keeper) slotEvery() time.Duration {
 		every = min(every, time.Second)
 	}
 	return every
+}
+
+// align has the slot renewed when those of other consumers of the process are, up to a
+// sixteenth of the interval sooner than it has to be: what is asked at the same time
+// can be sent together.
+func (k *Keeper) align() {
+	if step := k.slotEvery() / 16; !k.Origin.IsZero() && step > 0 && k.name.due.After(k.Origin) {
+		k.name.due = k.name.due.Add(-(k.name.due.Sub(k.Origin) % step))
+	}
 }
 
 // answer is how long a renewal may take, so that one which hangs does not make

@@ -27,6 +27,8 @@ type Dispatcher struct {
 	Owner  broker.Owner
 	Clock  clock.Clock
 	Held   *batch.Held
+	// Waits is held by a renewal: see lease.Keeper.
+	Waits  *clock.Mutex
 	Parked *retry.Parked
 	// Keys are those that are held; nil where none are.
 	Keys *hold.Keys
@@ -69,10 +71,9 @@ const callTimeout = 10 * time.Second
 // candidate is a delivery that may run.
 type candidate struct {
 	delivery  broker.Delivery
+	past      *batch.Past
 	used      int
 	exhausted bool
-	past      string
-	first     time.Time
 	alone     bool
 	waited    bool
 }
@@ -106,6 +107,11 @@ func (d *Dispatcher) dispatch(ctx context.Context, ds []broker.Delivery, by arri
 	}
 	d.mu.Lock(ctx)
 	defer d.mu.Unlock()
+	return d.bring(ctx, ds, by)
+}
+
+// bring is dispatch under mu, for at least one delivery.
+func (d *Dispatcher) bring(ctx context.Context, ds []broker.Delivery, by arrival) error {
 	d.Tally.Count(tally.Received, len(ds))
 	epoch := d.Server.Epoch()
 	if d.Held.Before(epoch) {
@@ -135,6 +141,9 @@ func (d *Dispatcher) dispatch(ctx context.Context, ds []broker.Delivery, by arri
 	if backErr != nil {
 		d.orphans.Store(true)
 	}
+	if by == read {
+		d.Held.Came()
+	}
 	for _, b := range []*batch.Batch{filled(suspects, true), filled(run, false)} {
 		b.Swept, b.Epoch = by != read, epoch
 		// Those that do not run alone may belong before others that do.
@@ -150,9 +159,8 @@ func filled(run []candidate, alone bool) *batch.Batch {
 	b.Alone = alone
 	for i := range run {
 		it := b.Grow()
-		it.Delivery, it.Used = run[i].delivery, run[i].used
-		it.Exhausted, it.Past = run[i].exhausted, run[i].past
-		it.First, it.Alone, it.Waited = run[i].first, run[i].alone, run[i].waited
+		it.Delivery, it.Used, it.Exhausted = run[i].delivery, run[i].used, run[i].exhausted
+		it.Past, it.Alone, it.Waited = run[i].past, run[i].alone, run[i].waited
 	}
 	return b
 }
@@ -311,9 +319,11 @@ func (d *Dispatcher) inquire(
 		return nil, err
 	}
 	run := make([]candidate, 0, len(again))
+	pasts := make([]batch.Past, len(admissions))
 	for i := range admissions {
 		e, a := again[i], &admissions[i]
-		c := candidate{delivery: e, used: int(a.Record.Attempts(e.Deliveries)), past: a.Record.Error, first: a.Record.First, waited: !a.Record.Due.IsZero()}
+		pasts[i] = batch.Past{Error: a.Record.Error, First: a.Record.First}
+		c := candidate{delivery: e, past: &pasts[i], used: int(a.Record.Attempts(e.Deliveries)), waited: !a.Record.Due.IsZero()}
 		switch a.Verdict {
 		case broker.Run:
 			c.alone = e.Deliveries >= broker.Recorded && a.Record.Unsettled(e.Deliveries)

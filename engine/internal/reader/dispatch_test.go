@@ -165,8 +165,8 @@ func TestWhatUsedUpItsAttemptsComesMarkedWithItsLastError(t *testing.T) {
 			t.Fatal(err)
 		}
 		last = <-s.lane.ran
-		if last.Exhausted != (n == 2) || last.Used != n+1 || last.Past != "boom" {
-			t.Fatalf("delivery %d: exhausted %v, used %d, past %q", n+2, last.Exhausted, last.Used, last.Past)
+		if last.Exhausted != (n == 2) || last.Used != n+1 || last.Past == nil || last.Past.Error != "boom" {
+			t.Fatalf("delivery %d: exhausted %v, used %d, past %+v", n+2, last.Exhausted, last.Used, last.Past)
 		}
 		if alone := n == 1; last.Alone != alone { // after a delivery that came to nothing
 			t.Errorf("delivery %d: runs alone: %v", n+2, last.Alone)

@@ -45,6 +45,7 @@ type Reader struct {
 	// is about to wait.
 	Reading func()
 
+	ahead   ahead
 	waiting atomic.Bool
 	// paused: it waits without reading.
 	paused atomic.Bool
@@ -54,11 +55,14 @@ type Reader struct {
 	largest int
 }
 
-// Waiting reports whether the reader waits for entries to come.
-func (r *Reader) Waiting() bool { return r.waiting.Load() || r.paused.Load() }
+// Waiting reports whether the reader waits for entries to come, and has brought
+// all that came to the lanes.
+func (r *Reader) Waiting() bool {
+	return !r.ahead.running.Load() && (r.waiting.Load() || r.paused.Load())
+}
 
 // Crowded reports whether the reader waits until less is held here.
-func (r *Reader) Crowded() bool { return r.Window.waiting.Load() }
+func (r *Reader) Crowded() bool { return !r.ahead.running.Load() && r.Window.waiting.Load() }
 
 // Turns counts how often the reader began or ended to wait. Who sees it
 // unchanged around a look at other things knows that it did neither meanwhile.
@@ -70,6 +74,7 @@ func (r *Reader) Run(ctx context.Context) error {
 	part := r.Server.Part()
 	defer part.Leave()
 	r.Window.full = part.Leave // what asks nothing knows nothing
+	defer func() { _ = r.brought(ctx) }()
 	if r.begin(ctx) != nil {
 		return nil
 	}
@@ -81,11 +86,7 @@ func (r *Reader) Run(ctx context.Context) error {
 		if err != nil {
 			return nil
 		}
-		err = r.own(ctx, part)
-		var ds []broker.Delivery
-		if !errors.Is(err, broker.ErrUnavailable) { // a read would not be answered either
-			ds, err = r.read(ctx, n)
-		}
+		ds, err := r.next(ctx, n, part)
 		if err == nil {
 			part.OK()
 			err = r.dispatch(ctx, ds)
@@ -101,11 +102,25 @@ func (r *Reader) Run(ctx context.Context) error {
 	}
 }
 
+// next reads up to n entries, once all is in order.
+func (r *Reader) next(ctx context.Context, n int, part *health.Part) ([]broker.Delivery, error) {
+	if !r.ahead.running.Load() {
+		if err := r.brought(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.own(ctx, part); errors.Is(err, broker.ErrUnavailable) {
+		return nil, err // a read would not be answered either
+	}
+	return r.read(ctx, n)
+}
+
 // own brings in what is pending here unknown, where there may be such entries.
 func (r *Reader) own(ctx context.Context, part *health.Part) error {
 	if !r.Dispatch.Orphans() {
 		return nil
 	}
+	r.ahead.group.Wait(ctx) // it is not known yet what of it will be held
 	if r.Sweeper.crowded() {
 		part.Leave()
 	}
@@ -138,16 +153,22 @@ func (r *Reader) read(ctx context.Context, n int) ([]broker.Delivery, error) {
 }
 
 func (r *Reader) dispatch(ctx context.Context, ds []broker.Delivery) error {
+	if len(ds) == 0 {
+		return nil
+	}
 	r.measure(ds)
+	if r.Keys == nil && ds[0].Deliveries > 0 { // claimed entries come first
+		return r.readAhead(ctx, ds)
+	}
+	if err := r.brought(ctx); err != nil {
+		return errors.Join(err, r.Dispatch.Dispatch(ctx, ds))
+	}
 	return r.Dispatch.Dispatch(ctx, ds)
 }
 
 // measure remembers how large entries are. The memory of a large one fades with
 // what is read after it, not with time: what comes after a pause may be as large.
 func (r *Reader) measure(ds []broker.Delivery) {
-	if len(ds) == 0 {
-		return
-	}
 	r.largest -= r.largest / 16
 	for i := range ds {
 		size := 0

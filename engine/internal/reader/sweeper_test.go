@@ -89,13 +89,21 @@ func newScene(t *testing.T, o memory.Options) *scene {
 	return s
 }
 
+// add adds n entries.
+func (s *scene) add(n int) []broker.ID {
+	s.t.Helper()
+	adds := slices.Repeat([]broker.Add{{Stream: stream, Fields: []broker.Field{{Name: "a", Value: "b"}}}}, n)
+	ids, err := s.broker.Add(s.t.Context(), adds)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return ids
+}
+
 // deliver adds n entries and delivers them to a consumer.
 func (s *scene) deliver(o broker.Owner, n int) []broker.Delivery {
 	s.t.Helper()
-	adds := slices.Repeat([]broker.Add{{Stream: stream, Fields: []broker.Field{{Name: "a", Value: "b"}}}}, n)
-	if _, err := s.broker.Add(s.t.Context(), adds); err != nil {
-		s.t.Fatal(err)
-	}
+	s.add(n)
 	ds, err := s.broker.Read(s.t.Context(), broker.ReadRequest{Owner: o, Count: n})
 	if err != nil || len(ds) != n {
 		s.t.Fatal(ds, err)

@@ -10,10 +10,10 @@ import (
 )
 
 // Window bounds how many entries a consumer reads and holds, so that it takes only
-// what it can work on soon and leaves the rest to others. It starts small, doubles
-// while room is made quickly and halves while it is made slowly. What sweeps
-// brought does not count, which have a bound of their own: entries that come back
-// again and again must not take the room of new ones.
+// what it can work on soon and leaves the rest to others. It starts small, grows
+// while room is made quickly, the more quickly the more, and halves while it is made
+// slowly. What sweeps brought does not count, which have a bound of their own: entries
+// that come back again and again must not take the room of new ones.
 //
 // It is used by the reader alone; the sweeper asks only for Free.
 type Window struct {
@@ -32,6 +32,8 @@ const (
 	// slowly for it to shrink.
 	soon = 50 * time.Millisecond
 	late = time.Second
+	// leap is how many times as large the window becomes at most at once.
+	leap = 8
 )
 
 // NewWindow returns a window for reads of up to size entries and a number of
@@ -74,7 +76,10 @@ func (w *Window) adapt(began time.Time) {
 	}
 	switch took := clock.Since(w.clock, began); {
 	case took < soon:
-		w.limit = min(2*w.limit, w.max)
+		// Were half of the larger window made free at the same rate, that would take a
+		// quarter of soon, unless it only doubles.
+		times := min(max(2, int(soon/4/max(took, 1))), leap)
+		w.limit = min(times*w.limit, w.max)
 	case took > late:
 		w.limit = max(w.limit/2, w.min)
 	}

@@ -70,7 +70,7 @@ func TestWindowGrowsWhileRoomIsMadeQuicklyAndShrinksWhileNot(t *testing.T) {
 		t.Fatalf("a first read may take %d, want two for each worker", n)
 	}
 	for _, want := range []int{32, 64, 100, 100, 100} {
-		if n := b.wait(100, time.Millisecond); n != want {
+		if n := b.wait(100, 20*time.Millisecond); n != want {
 			t.Fatalf("may read %d, want %d", n, want)
 		}
 	}
@@ -87,6 +87,23 @@ func TestWindowGrowsWhileRoomIsMadeQuicklyAndShrinksWhileNot(t *testing.T) {
 	b.wait(100, 500*time.Millisecond)
 	if b.w.limit != limit {
 		t.Fatalf("the window went to %d, want %d: neither quick nor slow", b.w.limit, limit)
+	}
+}
+
+// A backlog whose entries take next to no time is soon read as much at once as may be.
+func TestWindowGrowsTheMoreTheMoreQuicklyRoomIsMade(t *testing.T) {
+	for took, want := range map[time.Duration]int{
+		0: 128, time.Millisecond: 128, 1600 * time.Microsecond: 112, 3 * time.Millisecond: 64, 7 * time.Millisecond: 32,
+		40 * time.Millisecond: 32, 50 * time.Millisecond: 16,
+	} {
+		b := newWindowBench(t, 1000, 8)
+		if n := b.wait(1000, took); n != want {
+			t.Errorf("after %v it may read %d, want %d", took, n, want)
+		}
+	}
+	b := newWindowBench(t, 10, 8)
+	if n := b.wait(1000, 0); n != 40 {
+		t.Errorf("it may read %d, want no more than four reads", n)
 	}
 }
 

@@ -72,7 +72,7 @@ func (s *Settler) tellDuplicates() {
 	}
 	s.Event(observe.Event{
 		Name: observe.EventDuplicate, Level: sandbox.Info, Count: w.duplicates,
-		Message: "acknowledged, with nothing published: entry " + w.first.Delivery.ID.String() + " is a duplicate " + w.first.Outcome.Reason,
+		Message: "acknowledged, with nothing published: entry " + w.first.Delivery.ID.String() + " is a duplicate " + w.first.Outcome.Why().Reason,
 	})
 	w.first = nil
 }

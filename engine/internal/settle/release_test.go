@@ -54,7 +54,7 @@ func TestAStaleLetterIsNoLetter(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, batch.Step)
 			o := &b.item(1).Outcome
-			o.Result, o.Dead, o.Replies = observe.ResultFailed, true, []observe.Reply{{Stream: "out"}}
+			o.Result, o.Replies, o.Explain().Dead = observe.ResultFailed, []observe.Reply{{Stream: "out"}}, true
 			b.server.answer = func(_ int, s *broker.Settlement) (broker.SettleResult, error) { return answer(s) }
 			b.run()
 			if len(b.settled) != 1 || b.settled[0].Result != observe.ResultStale || b.settled[0].Dead || len(b.settled[0].Replies) > 0 {

@@ -72,6 +72,9 @@ type Settler struct {
 	Tally *tally.Tally
 	// Traced: items have spans, which end here.
 	Traced bool
+	// Sensitive: entries have fields whose values are shown nowhere. What a handler
+	// says of its failure may have them, and is then not told.
+	Sensitive bool
 
 	in     chan batch.Share
 	closed atomic.Bool
@@ -172,6 +175,10 @@ func (s *Settler) settle(ctx context.Context, shares []batch.Share) {
 	if len(shares) == 0 {
 		return
 	}
+	defer func() {
+		s.work.empty()
+		s.work.shares = emptied(s.work.shares)
+	}()
 	s.work.bury = s.Bury
 	s.work.sent = s.Clock.Now()
 	s.work.build(s.Owner, s.Marks, s.Server.Epoch(), shares)
@@ -198,8 +205,17 @@ func (s *Settler) settle(ctx context.Context, shares []batch.Share) {
 func (s *Settler) stop() {
 	for _, it := range s.work.stops {
 		s.Fatal(fmt.Errorf("entry %s: %s (on_%s = \"stop\"): it stays pending; mend it or the handler and start again",
-			it.Delivery.ID, it.Outcome.Error, policyName(it)))
+			it.Delivery.ID, s.said(it), policyName(it)))
 	}
+}
+
+// said is why an attempt failed, as events may tell it. What is wrong with an entry that
+// could not be decoded is told without its values.
+func (s *Settler) said(it *batch.Item) string {
+	if s.Sensitive && it.Invalid == nil {
+		return "it failed, and its stream has sensitive fields, so that `pipeline pending show` has the error"
+	}
+	return it.Outcome.Why().Error
 }
 
 func policyName(it *batch.Item) string {
@@ -254,7 +270,7 @@ func (s *Settler) giveUp(ctx context.Context, shares []batch.Share, err error) {
 	if errors.Is(err, broker.ErrNoGroup) {
 		s.Server.GroupLost()
 		for _, it := range s.work.items {
-			void(it)
+			it.Outcome.Void(observe.ResultStale)
 		}
 		s.report(shares)
 		return
@@ -315,23 +331,17 @@ func (s *Settler) judge(ctx context.Context, res broker.SettleResult) {
 	}
 }
 
-// void makes an outcome one of which nothing was written: neither a reply nor a
-// dead letter.
-func void(it *batch.Item) {
-	it.Outcome.Result, it.Outcome.Replies, it.Outcome.Dead = observe.ResultStale, nil, false
-}
-
 // stale tells of an outcome that was not written. Of an entry whose body is
 // known to be gone that is lost data: it will not come back for another attempt.
 func (s *Settler) stale(it *batch.Item) {
-	void(it)
+	it.Outcome.Void(observe.ResultStale)
 	ev := observe.Event{
 		Name: observe.EventStaleSettle, Level: sandbox.Warn, Count: 1,
 		Message: "entry " + it.Delivery.ID.String() + " is no longer pending here: another consumer has it, or it was settled or trimmed; nothing was written",
 	}
 	if it.Lease() == batch.BodyGone {
 		ev.Name, ev.Level = observe.EventBodyMissing, sandbox.Error
-		ev.Message = "entry " + it.Delivery.ID.String() + " was trimmed while it ran and cannot be tried again: " + it.Outcome.Error
+		ev.Message = "entry " + it.Delivery.ID.String() + " was trimmed while it ran and cannot be tried again: " + s.said(it)
 		if it.Action.Verb == batch.Behind {
 			ev.Message = "entry " + it.Delivery.ID.String() + " was trimmed while it was held behind an earlier one of its key; it never ran"
 		}
@@ -343,7 +353,6 @@ func (s *Settler) stale(it *batch.Item) {
 // items become shares of their own.
 func (s *Settler) report(shares []batch.Share) {
 	w := &s.work
-	w.outcomes = w.outcomes[:0]
 	for _, it := range w.items {
 		switch {
 		case w.kept[it]:
@@ -354,7 +363,7 @@ func (s *Settler) report(shares []batch.Share) {
 		case it.Action.Unwritten && it.Outcome.Result != observe.ResultStale:
 			s.leave(1) // what it came to was withheld
 		case it.Outcome.Result != "":
-			w.outcomes = append(w.outcomes, it.Outcome)
+			s.tell(it)
 		case it.Action.Verb == batch.Behind:
 			s.Tally.Count(tally.Behind, 1)
 		default:
@@ -362,7 +371,7 @@ func (s *Settler) report(shares []batch.Share) {
 		}
 	}
 	s.endSpans(true)
-	s.Settled(w.outcomes)
+	s.flush()
 	if s.Keys != nil {
 		w.note()
 	}
@@ -376,6 +385,30 @@ func (s *Settler) report(shares []batch.Share) {
 	if s.Keys != nil {
 		s.Keys.Settled(w.fates, s.Clock.Now())
 	}
+}
+
+// tellAtOnce is how many outcomes are told of in one call: each is some hundred
+// bytes, which are copied together for that alone.
+const tellAtOnce = 256
+
+// tell has it told what became of an item, with others.
+func (s *Settler) tell(it *batch.Item) {
+	w := &s.work
+	if len(w.outcomes) == tellAtOnce {
+		s.flush()
+	}
+	if w.outcomes == nil {
+		w.outcomes = make([]observe.Outcome, 0, tellAtOnce)
+	}
+	w.outcomes = w.outcomes[:len(w.outcomes)+1]
+	it.Tell(&w.outcomes[len(w.outcomes)-1])
+}
+
+// flush tells of the outcomes that were copied together.
+func (s *Settler) flush() {
+	w := &s.work
+	s.Settled(w.outcomes)
+	w.outcomes = emptied(w.outcomes)
 }
 
 // leave counts entries that stay pending.
@@ -416,6 +449,6 @@ func (s *Settler) forget(share batch.Share) {
 	for i := range share.Len() {
 		items = append(items, share.At(i))
 	}
-	s.work.pointers = items
 	s.Held.Settled(share.Batch, items)
+	s.work.pointers = emptied(items)
 }

@@ -94,7 +94,7 @@ func newBench(t *testing.T, verbs ...batch.Verb) *bench {
 	for i, v := range verbs {
 		it := b.batch.Grow()
 		it.Delivery.ID = id(i + 1)
-		it.Outcome = observe.Outcome{ID: id(i + 1), Result: observe.ResultAck}
+		it.Outcome = batch.Outcome{Result: observe.ResultAck}
 		it.Action = batch.Action{Verb: v}
 		switch v {
 		case batch.Step:
@@ -127,7 +127,7 @@ func (b *bench) run() {
 		b.settler.In() <- s
 	}
 	close(b.settler.In())
-	ctx, cancel := context.WithTimeout(b.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(b.t.Context(), time.Minute)
 	defer cancel()
 	b.settler.Run(ctx)
 }
@@ -328,7 +328,7 @@ func TestAnErrorThatDoesNotPassEndsTheSubscriptionAndLeavesTheEntries(t *testing
 
 func TestStopEndsTheSubscriptionAndKeepsTheEntry(t *testing.T) {
 	b := newBench(t, batch.Stop)
-	b.item(1).Outcome.Result, b.item(1).Outcome.Error = observe.ResultInvalid, "bad body"
+	b.item(1).Outcome.Result, b.item(1).Outcome.Explain().Error = observe.ResultInvalid, "bad body"
 	b.run()
 	if len(b.fatal) != 1 || len(b.server.settles[0].Acks) != 0 {
 		t.Fatalf("fatal %v, acks %v", b.fatal, b.server.settles[0].Acks)

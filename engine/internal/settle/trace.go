@@ -11,14 +11,16 @@ func (s *Settler) endSpans(answered bool) {
 	if !s.Traced {
 		return
 	}
-	e := observe.Ending{Sent: s.work.sent, Written: s.Clock.Now()}
+	var told observe.Outcome
+	e := observe.Ending{Outcome: &told, Sent: s.work.sent, Written: s.Clock.Now()}
 	for _, it := range s.work.items {
 		if it.Span == nil || s.work.kept[it] {
 			continue
 		}
-		e.Outcome, e.Publish = &it.Outcome, nil
+		it.Tell(&told)
+		e.Publish = nil
 		if !answered {
-			it.Outcome.Result = ""
+			told.Result = ""
 		} else if wrote(it) {
 			e.Publish = it.Action.Publish
 		}

@@ -22,7 +22,7 @@ func (s *Settler) publishUnfenced(ctx context.Context) {
 		call, cancel := context.WithTimeout(ctx, callTimeout)
 		_, err := s.Broker.Add(call, it.Action.Publish)
 		cancel()
-		if err != nil && it.Outcome.Dead {
+		if err != nil && it.Outcome.Dead() {
 			s.refuseLetter(it, err)
 			continue
 		}
@@ -47,7 +47,7 @@ func (s *Settler) refuseLetter(it *batch.Item, err error) {
 	}
 	s.Event(observe.Event{
 		Name: observe.EventBodyMissing, Level: sandbox.Error, Count: 1, Err: err,
-		Message: "entry " + it.Delivery.ID.String() + " was trimmed while it ran, and its dead letter cannot be written: " + it.Outcome.Error,
+		Message: "entry " + it.Delivery.ID.String() + " was trimmed while it ran, and its dead letter cannot be written: " + s.said(it),
 	})
 }
 

@@ -14,7 +14,8 @@ import (
 
 // bury is what the engine does: the action becomes a letter.
 func bury(it *batch.Item) {
-	it.Outcome.Dead, it.Outcome.Reason = true, "body_missing"
+	why := it.Outcome.Explain()
+	why.Dead, why.Reason = true, "body_missing"
 	it.Action = batch.Action{Verb: batch.Step, Publish: []broker.Add{{Stream: "dead"}}}
 }
 
@@ -135,7 +136,7 @@ func TestASettlementThatHangsHoldsNoRenewalUp(t *testing.T) {
 		}()
 		select {
 		case <-free:
-		case <-clock.Real().NewTimer(5 * time.Second).C():
+		case <-clock.Real().NewTimer(time.Minute).C():
 			t.Error("the lock is held while the server is asked")
 		}
 		return allDone(s), nil

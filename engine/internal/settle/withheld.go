@@ -159,7 +159,7 @@ func (s *Settler) waits(ctx context.Context, it *batch.Item) bool {
 		}
 		return !w.leaving
 	}
-	if it.Action.Verb != batch.Step || it.Outcome.Dead || it.Lease() != batch.Ours || !s.needs(it.Action.Publish) {
+	if it.Action.Verb != batch.Step || it.Outcome.Dead() || it.Lease() != batch.Ours || !s.needs(it.Action.Publish) {
 		return false
 	}
 	for i, n := range w.need {
@@ -246,5 +246,5 @@ func (s *Settler) unwritten(it *batch.Item, why string) {
 		wait.MinIdle = s.Claimable
 	}
 	it.Action = batch.Action{Verb: batch.Wait, Wait: wait, Unwritten: true}
-	it.Outcome.Result, it.Outcome.Replies, it.Outcome.Dead = "", nil, false
+	it.Outcome.Void("")
 }

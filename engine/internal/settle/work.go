@@ -95,14 +95,30 @@ func (w *work) reset(owner broker.Owner) {
 	if w.kept == nil {
 		w.kept, w.lost = make(map[*batch.Item]bool), make(map[*batch.Item]bool)
 	}
+	w.empty()
+	w.settlement.Owner = owner
+	w.refusal = nil
+	w.resent, w.duplicates, w.found = false, 0, found{}
+}
+
+// empty lets go of everything that the lists refer to and keeps their room. What lies
+// behind the end of a list would otherwise keep the entries, replies and batches of the
+// largest settlement of all times in memory.
+func (w *work) empty() {
 	clear(w.lost)
 	s := &w.settlement
-	*s = broker.Settlement{Owner: owner, Acks: s.Acks[:0], Steps: s.Steps[:0], Waits: s.Waits[:0], Forget: s.Forget[:0]}
-	w.items, w.stepItems, w.waitItems = w.items[:0], w.stepItems[:0], w.waitItems[:0]
-	w.ackItems, w.replaced = w.ackItems[:0], w.replaced[:0]
-	w.releases, w.unfenced, w.stops = w.releases[:0], w.unfenced[:0], w.stops[:0]
-	w.refusal = nil
-	w.resent, w.duplicates, w.found, w.unmarked = false, 0, found{}, w.unmarked[:0]
+	*s = broker.Settlement{Acks: s.Acks[:0], Steps: emptied(s.Steps), Waits: emptied(s.Waits), Forget: s.Forget[:0]}
+	for _, items := range []*[]*batch.Item{
+		&w.items, &w.ackItems, &w.stepItems, &w.waitItems, &w.replaced, &w.releases, &w.unfenced, &w.stops, &w.unmarked,
+	} {
+		*items = emptied(*items)
+	}
+	w.fates, w.first = emptied(w.fates), nil
+}
+
+func emptied[T any](list []T) []T {
+	clear(list)
+	return list[:0]
 }
 
 // add puts an item where its action says. A lost lease takes the right to

@@ -14,7 +14,7 @@ import (
 // headers that say where it comes from and why it is there.
 func (r *Runner) bury(it *batch.Item, reason, message string) {
 	s := r.plan.sub
-	out := &it.Outcome
+	out := it.Outcome.Explain()
 	out.Dead, out.Letter = true, reason
 	if out.Reason == "" {
 		out.Reason = reason
@@ -23,11 +23,14 @@ func (r *Runner) bury(it *batch.Item, reason, message string) {
 	letter := codec.DeadLetter{
 		Reason: reason, Error: message,
 		Stream: s.Group.Stream.Name, ID: it.Delivery.ID.String(), Group: s.Group.Name,
-		Subscription: s.Label, Consumer: r.consumer, Attempts: out.Attempt,
+		Subscription: s.Label, Consumer: r.consumer, Attempts: it.Outcome.Attempt,
 		LastDelivery: now, PipelineVersion: r.plan.version,
 	}
-	if letter.FirstDelivery = it.First; !it.Redelivered() {
+	switch {
+	case !it.Redelivered():
 		letter.FirstDelivery = now
+	case it.Past != nil:
+		letter.FirstDelivery = it.Past.First
 	}
 	to := s.Group.DeadLetter
 	add := broker.Add{Stream: to.Name, Fields: letter.Fields(it.Delivery.Fields)}
@@ -40,7 +43,7 @@ func (r *Runner) bury(it *batch.Item, reason, message string) {
 // BodyMissing buries an entry that was to be tried again and was trimmed from its
 // stream while it ran: this is the last that there is of it.
 func (r *Runner) BodyMissing(it *batch.Item) {
-	out := &it.Outcome
+	out := it.Outcome.Explain()
 	message := "the entry was trimmed from its stream while it ran and cannot be tried again"
 	if why := cmp.Or(out.Error, out.Reason); why != "" {
 		message += ": " + why

@@ -11,7 +11,6 @@ import (
 	"pipeline/engine/codec"
 	"pipeline/engine/internal/batch"
 	"pipeline/engine/spec"
-	"pipeline/engine/value"
 )
 
 // Plan is a subscription compiled once. It is read-only and safe for
@@ -112,12 +111,16 @@ func compileKey(e spec.Expr) (*codec.Key, error) {
 func (p *Plan) Prepare(b *batch.Batch) {
 	var env codec.Env
 	for i := range b.Items {
-		p.prepare(&b.Arena, &b.Items[i], &env)
+		it := &b.Items[i]
+		it.Body.Headers = b.Headers()
+		it.Invalid = p.decoder.Decode(it.Delivery.Fields, &b.Arena, &it.Body)
+		it.Body.Headers = b.Took(it.Body.Headers, len(b.Items)-1-i)
+		p.prepare(it, &env)
 	}
 }
 
-func (p *Plan) prepare(arena *value.Arena, it *batch.Item, env *codec.Env) {
-	it.Invalid = p.decoder.Decode(it.Delivery.Fields, arena, &it.Body)
+// prepare finds the keys of an item that was decoded.
+func (p *Plan) prepare(it *batch.Item, env *codec.Env) {
 	if len(it.Body.Headers) > 0 {
 		p.retryCopy(it)
 		it.Key, _ = it.Body.Header(codec.HeaderPartitionKey)

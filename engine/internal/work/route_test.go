@@ -71,8 +71,8 @@ func TestAValueWithNowhereToGoIsAFailedAttempt(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			say := outcome.Outcome{Kind: outcome.Reply, Replies: []outcome.Message{{Body: number("11")}, {To: c.to, Body: number(c.n)}}}
 			it := run(t, routed(false), &handler{say: say}, 0, field("_payload", `{}`))
-			if it.Outcome.Kind != outcome.FailNoRoute || !strings.Contains(it.Outcome.Error, c.want) {
-				t.Errorf("failed with %s: %q", it.Outcome.Kind, it.Outcome.Error)
+			if it.Told().Kind != outcome.FailNoRoute || !strings.Contains(it.Told().Error, c.want) {
+				t.Errorf("failed with %s: %q", it.Told().Kind, it.Told().Error)
 			}
 			if it.Action.Verb != batch.Wait || len(it.Action.Publish) != 0 {
 				t.Errorf("half of the answer is published: %+v", it.Action)
@@ -114,11 +114,11 @@ func TestWhatBecomesOfAFailureByAttemptAgeAndPolicy(t *testing.T) {
 			s := subscription()
 			c.change(s)
 			it := run(t, s, &handler{say: outcome.Fail(outcome.FailError, "boom")}, 0, field("_payload", `{}`))
-			if it.Action.Verb != c.verb || it.Outcome.Reason != c.reason || it.Outcome.Result != observe.ResultFailed || it.Outcome.Error != "boom" {
-				t.Errorf("came to verb %d, %+v", it.Action.Verb, it.Outcome)
+			if it.Action.Verb != c.verb || it.Told().Reason != c.reason || it.Outcome.Result != observe.ResultFailed || it.Told().Error != "boom" {
+				t.Errorf("came to verb %d, %+v", it.Action.Verb, it.Told())
 			}
-			if it.Outcome.Dead != (c.verb == batch.Step) {
-				t.Errorf("dead: %v", it.Outcome.Dead)
+			if it.Told().Dead != (c.verb == batch.Step) {
+				t.Errorf("dead: %v", it.Told().Dead)
 			}
 		})
 	}
@@ -137,8 +137,8 @@ func TestWhatAHandlerSaysIsWrittenAsTheTableSays(t *testing.T) {
 		{outcome.Outcome{}, batch.Wait, observe.ResultFailed}, // nothing was said: a payment must not be lost by that
 	} {
 		it := run(t, subscription(), &handler{say: c.say}, 0, field("_payload", `{}`))
-		if it.Action.Verb != c.verb || it.Outcome.Result != c.result || it.Outcome.Reason != c.say.Reason {
-			t.Errorf("%v: verb %d, %s %q", c.say.Kind, it.Action.Verb, it.Outcome.Result, it.Outcome.Reason)
+		if it.Action.Verb != c.verb || it.Outcome.Result != c.result || it.Told().Reason != c.say.Reason {
+			t.Errorf("%v: verb %d, %s %q", c.say.Kind, it.Action.Verb, it.Outcome.Result, it.Told().Reason)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package work
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"pipeline/engine/broker"
@@ -96,9 +95,7 @@ func (r *Runner) Close() {
 // item that only has to wait for its time has no result in its Outcome.
 func (r *Runner) Run(ctx context.Context, it *batch.Item) bool {
 	out := &it.Outcome
-	*out = observe.Outcome{
-		ID: it.Delivery.ID, Key: it.Key, Deliveries: it.Delivery.Deliveries, Attempt: it.Used + 1,
-	}
+	*out = batch.Outcome{Attempt: it.Used + 1}
 	if r.tracer != nil {
 		r.trace(it)
 	}
@@ -122,8 +119,12 @@ func (r *Runner) Run(ctx context.Context, it *batch.Item) bool {
 		return true
 	case it.Exhausted:
 		out.Attempt = it.Used
-		out.Result, out.Error = observe.ResultFailed, it.Past
-		r.bury(it, codec.ReasonFailed, it.Past)
+		last := ""
+		if it.Past != nil {
+			last = it.Past.Error
+		}
+		out.Result, out.Explain().Error = observe.ResultFailed, last
+		r.bury(it, codec.ReasonFailed, last)
 		return true
 	}
 	if wait := r.tooEarly(it); wait > 0 {
@@ -160,30 +161,15 @@ func (r *Runner) call(ctx context.Context, it *batch.Item) (outcome.Outcome, boo
 	r.tally.Count(tally.Started, 1)
 	said, usage := r.instance.Call(ctx, &r.delivery)
 	it.Outcome.Elapsed, it.Outcome.Usage = clock.Since(r.clock, began), usage
-	it.Outcome.Began, it.Outcome.Bytes = began, size(it)
+	it.Outcome.Began = began
 	if r.logs != nil {
-		it.Outcome.Logs = r.logs(&r.delivery)
+		it.Outcome.Explain().Logs = r.logs(&r.delivery)
 	}
 	called := said.Kind == outcome.Failed && said.Failure.Kind == outcome.FailCanceled
 	if called {
 		r.tally.Count(tally.CalledOff, 1)
 	}
 	return said, !called
-}
-
-// size is that of the body as it stands on the wire: of its field, or of all
-// fields that are no headers where the entry has none.
-func size(it *batch.Item) int {
-	if n := len(it.Body.Raw); n > 0 {
-		return n
-	}
-	n := 0
-	for i := range it.Delivery.Fields {
-		if f := &it.Delivery.Fields[i]; !strings.HasPrefix(f.Name, codec.HeaderPrefix) {
-			n += len(f.Name) + len(f.Value)
-		}
-	}
-	return n
 }
 
 // refresh makes an instance of the current code where there is none.
@@ -229,7 +215,9 @@ func bodyKind(c spec.Codec) sandbox.BodyKind {
 // decide turns what the handler said into what is written.
 func (r *Runner) decide(it *batch.Item, said *outcome.Outcome) {
 	out := &it.Outcome
-	out.Reason = said.Reason
+	if said.Reason != "" {
+		out.Explain().Reason = said.Reason
+	}
 	switch said.Kind {
 	case outcome.Ack:
 		out.Result = observe.ResultAck
@@ -259,8 +247,8 @@ const leastWait = 100 * time.Millisecond
 // claims, a copy takes its place; one whose key is held waits as long as after
 // a failed attempt instead.
 func (r *Runner) askedRetry(it *batch.Item, said *outcome.Outcome) {
-	out := &it.Outcome
-	out.Result = observe.ResultRetry
+	it.Outcome.Result = observe.ResultRetry
+	out := it.Outcome.Explain()
 	claim := r.plan.sub.Claim
 	var wait time.Duration
 	switch {
@@ -316,8 +304,9 @@ func (r *Runner) keeps(it *batch.Item) bool { return r.plan.sub.Workers.Hold && 
 // fail handles a failed attempt: the entry waits by the policy, or is buried
 // when that was the last one.
 func (r *Runner) fail(it *batch.Item, f *outcome.Failure) {
-	s, out := r.plan.sub, &it.Outcome
-	out.Result, out.Kind, out.Error = observe.ResultFailed, f.Kind, f.Message
+	it.Outcome.Result = observe.ResultFailed
+	s, out := r.plan.sub, it.Outcome.Explain()
+	out.Kind, out.Error = f.Kind, f.Message
 	attempt := it.Used + 1
 	switch {
 	case s.OnFailure == spec.PolicyStop:
@@ -335,8 +324,9 @@ func (r *Runner) fail(it *batch.Item, f *outcome.Failure) {
 
 // invalid handles an entry that cannot be run.
 func (r *Runner) invalid(it *batch.Item) {
-	s, out := r.plan.sub, &it.Outcome
-	out.Result, out.Error = observe.ResultInvalid, it.Invalid.Error()
+	it.Outcome.Result = observe.ResultInvalid
+	s, out := r.plan.sub, it.Outcome.Explain()
+	out.Error = it.Invalid.Error()
 	reason := codec.InvalidReason(it.Invalid)
 	switch s.OnInvalid {
 	case spec.PolicyDrop:

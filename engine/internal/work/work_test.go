@@ -189,8 +189,8 @@ func TestAReplyThatDoesNotFitIsAFailedAttemptAndNothingOfItIsPublished(t *testin
 			if it.Outcome.Result != observe.ResultFailed || it.Action.Verb != batch.Wait || len(it.Outcome.Replies) != 0 {
 				t.Errorf("came to %s, %v", it.Outcome.Result, it.Action)
 			}
-			if !strings.Contains(it.Outcome.Error, c.want) {
-				t.Errorf("%q does not contain %q", it.Outcome.Error, c.want)
+			if !strings.Contains(it.Told().Error, c.want) {
+				t.Errorf("%q does not contain %q", it.Told().Error, c.want)
 			}
 		})
 	}
@@ -225,8 +225,8 @@ func TestShortWaitsAreParkedAndLongOnesLeftToAClaim(t *testing.T) {
 func TestADeadLetterHoldsTheEntryByteForByte(t *testing.T) {
 	fields := []broker.Field{field("_payload", "\x00\xff{"), field("x", ""), field("x", "2")}
 	it := run(t, subscription(), &handler{}, 0, fields...)
-	if it.Outcome.Result != observe.ResultInvalid || !it.Outcome.Dead || len(it.Action.Publish) != 1 {
-		t.Fatalf("came to %+v", it.Outcome)
+	if it.Outcome.Result != observe.ResultInvalid || !it.Told().Dead || len(it.Action.Publish) != 1 {
+		t.Fatalf("came to %+v", it.Told())
 	}
 	for i, f := range fields {
 		if got := it.Action.Publish[0].Fields[i]; got != f {
