@@ -65,6 +65,7 @@ func (l *loader) build() *spec.Pipeline {
 	for _, n := range l.root.all("group") {
 		l.buildGroup(p, n)
 	}
+	l.spreadReads(p)
 	return p
 }
 

@@ -128,7 +128,7 @@ func TestRefused(t *testing.T) {
 			if got := report.All()[0]; c.code != "" && got.Code != c.code {
 				t.Errorf("%s, want %s", got, c.code)
 			}
-			if took > 10*time.Second {
+			if took > time.Minute { // a second or so, several times that with the race detector, on a machine that others use
 				t.Errorf("took %v", took)
 			}
 		})

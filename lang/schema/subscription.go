@@ -50,7 +50,7 @@ var subscriptionBlock = &Block{
 		},
 		{
 			Name: "block", Kind: Duration, Default: "1s", Min: "1ms", Max: "5m", Why: "a read that waits for ever cannot be stopped", Synonyms: []string{"block_timeout", "poll_interval", "wait", "poll", "poll_timeout", "timeout", "block_ms"}, Example: `"5s"`,
-			Doc: "How long a read waits for entries. It is below the pipeline's `drain_timeout`.", Since: since,
+			Doc: "How long a read waits for entries. It is below the pipeline's `drain_timeout`. In a file with more than 200 subscriptions the default is longer, 5 ms for each, up to 5 s: together they ask the server no more than 200 times a second while nothing comes. An entry that comes wakes its read at once.", Since: since,
 		},
 		{
 			Name: "on_invalid", Kind: String, Default: "dead", Allowed: []string{"dead", "retry", "drop", "stop"}, Synonyms: []string{"invalid", "on_decode_error", "on_malformed"}, Example: `"drop"`,
