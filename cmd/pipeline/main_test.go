@@ -98,7 +98,7 @@ func code(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // patience bounds every wait of the scripts.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // await FILE PATTERN [N]: waits until the file has N (1) lines that match.
 func await(ts *testscript.TestScript, _ bool, args []string) {

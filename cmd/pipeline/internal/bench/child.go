@@ -75,7 +75,7 @@ func (k *child) run() error {
 	begin := func() { go func() { ended <- s.run(ctx, func() { close(ready) }) }() }
 	if !k.job.Cold {
 		begin()
-		err = k.warm(ready, ended)
+		err = k.warm(s, ready, ended)
 	}
 	if err == nil {
 		err = k.measure(s, begin, ended)
@@ -92,11 +92,14 @@ func (k *child) run() error {
 }
 
 // warm waits until the side is connected and has settled what it warms up with.
-func (k *child) warm(ready <-chan struct{}, ended <-chan error) error {
+func (k *child) warm(s *side, ready <-chan struct{}, ended <-chan error) error {
 	warmed := make(chan struct{})
 	k.tally.when(k.job.Warm, func() { close(warmed) })
 	alive := k.clock.NewTimer(time.Second)
 	defer alive.Stop()
+	if k.job.Held {
+		defer k.pulse(s)()
+	}
 	for ready != nil || warmed != nil {
 		select {
 		case <-ready:

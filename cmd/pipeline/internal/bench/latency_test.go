@@ -57,7 +57,7 @@ func TestALateSenderCounts(t *testing.T) {
 	}
 	const pause = 300 * time.Millisecond
 	l := &openLoop{clock: r.Clock, client: r.Server.client, in: r.key("in"), replies: r.key("out")}
-	for i := range 60 {
+	for i := range 300 { // three seconds, of which the pause takes some part, however late it begins
 		l.plan = append(l.plan, time.Duration(i)*10*time.Millisecond)
 	}
 	answered := make(chan struct{})

@@ -20,7 +20,7 @@ import (
 const Command = "bench-job"
 
 // stuck is how long a process may settle nothing before its round is given up.
-// It is a variable for the tests.
+// It is a variable for the tests, which share a machine with others.
 var stuck = time.Minute
 
 // process is the parent's hold on the process of one side.
@@ -32,6 +32,7 @@ type process struct {
 	said   chan Message
 	// pid is its number, for messages and tests.
 	pid    int
+	stuck  time.Duration
 	errors *tail
 	ended  chan struct{}
 }
@@ -44,7 +45,7 @@ func startProcess(c clock.Clock, job *Job) (*process, error) {
 	}
 	cmd := exec.Command(self, Command)
 	cmd.Args[0] = os.Args[0]
-	p := &process{clock: c, side: job.Side, cmd: cmd, said: make(chan Message, 16), errors: &tail{}, ended: make(chan struct{})}
+	p := &process{clock: c, side: job.Side, cmd: cmd, said: make(chan Message, 16), stuck: stuck, errors: &tail{}, ended: make(chan struct{})}
 	cmd.Stderr = p.errors
 	if p.orders, err = cmd.StdinPipe(); err != nil {
 		return nil, fmt.Errorf("bench: %w", err)
@@ -82,7 +83,7 @@ func (p *process) tell(order string) { _, _ = p.orders.Write([]byte(order + "\n"
 // await waits until the process says what, and passes on its signs of life. A
 // process that ends before, fails, or settles nothing for a minute, is an error.
 func (p *process) await(ctx context.Context, what Said) (Message, error) {
-	idle := p.clock.NewTimer(stuck)
+	idle := p.clock.NewTimer(p.stuck)
 	defer idle.Stop()
 	last := int64(-1)
 	for {
@@ -90,7 +91,7 @@ func (p *process) await(ctx context.Context, what Said) (Message, error) {
 		case <-ctx.Done():
 			return Message{}, ctx.Err()
 		case <-idle.C():
-			return Message{}, fmt.Errorf("the %s has settled nothing for %v", p.side, stuck)
+			return Message{}, fmt.Errorf("the %s has settled nothing for %v", p.side, p.stuck)
 		case m, ok := <-p.said:
 			switch {
 			case !ok:
@@ -101,7 +102,7 @@ func (p *process) await(ctx context.Context, what Said) (Message, error) {
 				return m, nil
 			case m.Settled != last:
 				last = m.Settled
-				idle.Reset(stuck)
+				idle.Reset(p.stuck)
 			}
 		}
 	}

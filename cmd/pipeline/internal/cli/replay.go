@@ -185,7 +185,7 @@ func (a *app) runReplay(cmd *cobra.Command, p *spec.Pipeline, server *redis.Brok
 	ctx, stop := a.untilSignal(cmd.Context(), func(os.Signal) {})
 	defer stop()
 	result, err := replay.Run(ctx, p, server, r, replay.Settings{
-		Handlers: handlers.ByLabel(), Clock: a.clock, Logger: log, Observer: view.NewFailures(log, a.clock),
+		Handlers: handlers.ByLabel(), Clock: a.clock, Logger: log, Observer: view.NewFailures(log, a.clock, p),
 	})
 	if refused := notReplayed(r, result.State, result.Other); err == nil && refused != nil {
 		return refused

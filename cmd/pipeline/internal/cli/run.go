@@ -92,7 +92,7 @@ func (a *app) consume(
 		return err
 	}
 	server := ui.server
-	ui.handlers, ui.journal = handlers, web.NewJournal(view.NewFailures(log, a.clock))
+	ui.handlers, ui.journal = handlers, web.NewJournal(view.NewFailures(log, a.clock, p))
 	o := a.observe(cmd, flags.ops, p, server, log, ui.journal)
 	defer o.export(cmd.Context(), true)()
 	eng, err := engine.New(engine.Config{

@@ -49,7 +49,7 @@ func (s *Scan) Letters(ctx context.Context, from *Source) iter.Seq2[Letter, erro
 		})
 		for p := range pages {
 			if p.err != nil {
-				yield(Letter{}, p.err)
+				yield(Letter{}, ended(ctx, p.err))
 				return
 			}
 			if s.Read != nil && len(p.entries) > 0 {
@@ -63,6 +63,15 @@ func (s *Scan) Letters(ctx context.Context, from *Source) iter.Seq2[Letter, erro
 			yield(Letter{}, err)
 		}
 	}
+}
+
+// ended is the error that letters end with. A call of the server that is canceled says
+// that the server cannot be reached; what ended them then is ctx.
+func ended(ctx context.Context, err error) error {
+	if canceled := ctx.Err(); canceled != nil {
+		return canceled
+	}
+	return err
 }
 
 // give gives the chosen ones of a page.
@@ -90,7 +99,7 @@ func (s *Scan) byID(ctx context.Context, from *Source, yield func(Letter, error)
 		}
 		entries, err := s.Broker.Range(ctx, from.Stream.Name, id, id, 1)
 		if err != nil {
-			yield(Letter{}, err)
+			yield(Letter{}, ended(ctx, err))
 			return
 		}
 		if !s.give(from, entries, yield) {

@@ -169,6 +169,32 @@ func TestScanEndsWithItsErrors(t *testing.T) {
 	}
 }
 
+// Who cancels is not told that the server is away: that is what a call says which was
+// canceled under way.
+func TestACanceledScanSaysSo(t *testing.T) {
+	f := newFixture(t)
+	id := f.bury(1, "ledger", "failed", "")
+	for range 100 { // whether the error of the page or the end of ctx is seen first is chance
+		for name, filter := range map[string]Filter{"all": {}, "by id": {IDs: []broker.ID{id}}} {
+			ctx, cancel := context.WithCancel(t.Context())
+			f.broker.SetFault(func(c memory.Call) memory.Effect {
+				if c.Op != "read range of" {
+					return memory.Effect{}
+				}
+				cancel()
+				return memory.Effect{Err: &broker.Error{Op: c.Op, Kind: broker.ErrUnavailable, Detail: "context canceled"}, Skip: true}
+			})
+			var failed error
+			for _, err := range (&Scan{Broker: f.broker, Filter: filter}).Letters(ctx, f.dead) {
+				failed = err
+			}
+			if !errors.Is(failed, context.Canceled) {
+				t.Fatalf("%s: %v, want the error of ctx", name, failed)
+			}
+		}
+	}
+}
+
 // Entries are fetched by their ids, however few of a stream are wanted.
 func TestFetch(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {

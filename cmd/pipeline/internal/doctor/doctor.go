@@ -152,6 +152,11 @@ func (e *examination) planned() {
 	}
 }
 
+// planTells reports whether the plan has found the same at the same place of the file.
+func (e *examination) planTells(d *diag.Diagnostic) bool {
+	return slices.ContainsFunc(e.plan.Problems, func(q plan.Problem) bool { return q.Code == d.Code && q.Range == d.Range })
+}
+
 // streams takes over what a poll finds. Consumers are looked at with their leases
 // elsewhere, which tell more than how long they were idle.
 func (e *examination) streams(ctx context.Context) {
@@ -172,6 +177,8 @@ func (e *examination) streams(ctx context.Context) {
 			continue // the rights that are missing are told
 		case d.Code == findings.CodeUnseen:
 			d.Severity = diag.Notice // a worker may write to a stream that it may not look at
+		case d.Code == plan.CodeWrongType && e.planTells(&d):
+			continue // and what the key holds
 		}
 		e.add(Finding{Code: d.Code, Severity: d.Severity, Found: d.Summary, Do: d.Detail, Command: e.command(d.Code, nil)})
 	}

@@ -275,7 +275,7 @@ func TestALoginThatLacksRightsIsToldTheLineThatMends(t *testing.T) {
 			p.setUser(lacking...)
 			p.spec.Broker.URL, p.spec.Broker.Username, p.spec.Broker.Password = "redis://"+p.Addr, "worker", "pw"
 			found := p.examine()
-			if got, want := codes(found), of(plan.CodeRights, doctor.CodeUnknown); !slices.Equal(got, want) {
+			if got, want := slices.Compact(codes(found)), of(plan.CodeRights, doctor.CodeUnknown); !slices.Equal(got, want) {
 				t.Fatalf("found are %v: %+v", got, found)
 			}
 			if !doctor.Stops(found) {
@@ -327,7 +327,7 @@ func TestACluster(t *testing.T) {
 			p.load("cluster = true", "")
 			p.apply()
 			found := p.examine()
-			if got := codes(found); !slices.Equal(got, of(diag.SlotsDiffer)) {
+			if got := slices.Compact(codes(found)); !slices.Equal(got, of(diag.SlotsDiffer)) {
 				t.Fatalf("%v: %+v", got, found)
 			}
 			p.load("", "")

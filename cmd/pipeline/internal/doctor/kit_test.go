@@ -166,7 +166,7 @@ func codes(found []doctor.Finding) []diag.Code {
 		out[i] = found[i].Code
 	}
 	slices.Sort(out)
-	return slices.Compact(out)
+	return out
 }
 
 // finding is the first one with a code.

@@ -198,21 +198,32 @@ func (m *Metrics) Event(e observe.Event) {
 	m.next.Event(e)
 }
 
-// sampling is how often it is looked at what workers do.
-const sampling = 100 * time.Millisecond
+// What workers do is looked at every tenth of a second, or, with more than a hundred
+// subscriptions, a thousand times a second in all: a look takes every lock of a
+// subscription. It is not rarer than once a second.
+const (
+	sampling       = 100 * time.Millisecond
+	looksPerSecond = 1000
+	rarest         = time.Second
+)
+
+// between is how long it is between two looks at so many subscriptions.
+func between(subscriptions int) time.Duration {
+	return min(rarest, max(sampling, time.Duration(subscriptions)*time.Second/looksPerSecond))
+}
 
 // Run looks at the engine now and then, until ctx is done: at what its workers do,
 // and whether that can be seen at all.
 func (m *Metrics) Run(ctx context.Context) {
-	last := m.clock.Now()
-	for clock.Sleep(ctx, m.clock, sampling) == nil {
+	last, every := m.clock.Now(), between(len(m.subs))
+	for clock.Sleep(ctx, m.clock, every) == nil {
 		now := m.clock.Now()
-		m.sample(min(now.Sub(last), time.Second))
+		m.sample(min(now.Sub(last), 2*rarest))
 		last = now
 	}
 }
 
-// sample counts a while of the workers' time. A longer one than a second is time in
+// sample counts a while of the workers' time. What is beyond two seconds is time in
 // which the whole process stood still.
 func (m *Metrics) sample(d time.Duration) {
 	if e := m.engine.Load(); e != nil {

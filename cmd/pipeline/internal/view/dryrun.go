@@ -27,7 +27,10 @@ func (v *View) DryRun(p *spec.Pipeline) *DryRun {
 // it could not be decoded. What streams declare sensitive is masked.
 func (d *DryRun) Outcome(sub *spec.Subscription, body *value.Value, o *observe.Outcome) error {
 	d.tally.Add(sub, o)
-	o = d.scrub.outcome(o, d.scrub.of(sub.Group.Stream.Name, body, o))
+	undecoded := d.scrub.undecoded(sub.Group.Stream.Name, body, o)
+	if o = d.scrub.outcome(o, d.scrub.of(sub.Group.Stream.Name, body, o)); undecoded && o.Key != "" {
+		o.Key = masked // of a copy; why it could not be decoded is told without its values
+	}
 	if d.v.o.JSON {
 		d.buf = append(appendOutcome(d.buf[:0], sub, o), '}', '\n')
 	} else {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pipeline/engine/clock"
+	"pipeline/engine/codec"
 	"pipeline/engine/observe"
 	"pipeline/engine/spec"
 )
@@ -14,9 +15,13 @@ import (
 // Failures logs what goes wrong with entries: it is the observer of run. Of one event in one subscription it
 // writes at most burst lines in a period, and then says with the next line how many it left out, so that a
 // broken handler does not fill a disk.
+//
+// What streams declare sensitive is masked, as scrubber says. Where the values are not known, so is all that a
+// handler has said.
 type Failures struct {
 	log   *slog.Logger
 	clock clock.Clock
+	scrub *scrubber
 
 	mu   sync.Mutex
 	told map[failureKey]*told
@@ -48,9 +53,9 @@ type told struct {
 
 var _ observe.Observer = (*Failures)(nil)
 
-// NewFailures returns an observer that writes to log.
-func NewFailures(log *slog.Logger, c clock.Clock) *Failures {
-	return &Failures{log: log, clock: c, told: map[failureKey]*told{}}
+// NewFailures returns an observer of a pipeline that writes to log.
+func NewFailures(log *slog.Logger, c clock.Clock, p *spec.Pipeline) *Failures {
+	return &Failures{log: log, clock: c, scrub: newScrubber(p), told: map[failureKey]*told{}}
 }
 
 // Event does nothing: the engine logs its events itself.
@@ -82,7 +87,8 @@ func (f *Failures) write(sub *spec.Subscription, o *observe.Outcome, event obser
 	if o.Attempt > 0 {
 		attrs = append(attrs, slog.Int("attempt", o.Attempt), slog.Int("max_attempts", sub.Retry.MaxAttempts))
 	}
-	for _, a := range []slog.Attr{slog.String("reason", o.Reason), slog.String("error", o.Error)} {
+	hide := f.hide(sub, o)
+	for _, a := range []slog.Attr{slog.String("reason", hide.text(o.Reason)), slog.String("error", hide.text(o.Error))} {
 		if a.Value.String() != "" {
 			attrs = append(attrs, a)
 		}
@@ -91,6 +97,15 @@ func (f *Failures) write(sub *spec.Subscription, o *observe.Outcome, event obser
 		attrs = append(attrs, slog.Int("left_out_before", unsaid))
 	}
 	f.log.LogAttrs(context.Background(), slog.LevelWarn, message, attrs...)
+}
+
+// hide are the values that may not be shown of an entry. The problem of one that could not be decoded is told without
+// its values; anything else that is said of it may have them.
+func (f *Failures) hide(sub *spec.Subscription, o *observe.Outcome) secrets {
+	if o.Body == nil && len(f.scrub.fields[sub.Group.Stream.Name]) > 0 && o.Result != observe.ResultInvalid && o.Letter != codec.ReasonInvalid {
+		return unknown
+	}
+	return f.scrub.of(sub.Group.Stream.Name, o.Body, o)
 }
 
 // allow reports whether a line may be written now, and how many were left out before it.

@@ -11,6 +11,7 @@ import (
 	"pipeline/engine/broker"
 	"pipeline/engine/clock"
 	"pipeline/engine/observe"
+	"pipeline/engine/value"
 )
 
 // failures returns an observer of failures, its clock, and what it has written since it was asked last.
@@ -23,13 +24,43 @@ func failures() (*view.Failures, *clock.Virtual, func() []string) {
 		return a
 	}}))
 	c := clock.NewVirtual(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
-	return view.NewFailures(log, c), c, func() []string {
+	return view.NewFailures(log, c, pipeline()), c, func() []string {
 		text := strings.TrimSuffix(b.String(), "\n")
 		b.Reset()
 		if text == "" {
 			return nil
 		}
 		return strings.Split(text, "\n")
+	}
+}
+
+// The values of sensitive fields are masked; where they are not known, all that a handler said is, and not why an
+// entry could not be read.
+func TestWhatIsSensitiveIsNotLogged(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	p := pipeline()
+	sub := p.Groups[0].Subscriptions[0]
+	sub.Group.Stream.Sensitive = []string{"card"}
+	f := view.NewFailures(slog.New(slog.NewTextHandler(&b, nil)), clock.NewVirtual(time.Unix(0, 0)), p)
+	body, err := value.ParseJSON(`{"card":"4111-1111"}`, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		outcome observe.Outcome
+		want    string
+	}{
+		{observe.Outcome{Result: observe.ResultFailed, Error: "card 4111-1111 is closed", Body: &body}, `error="card (masked) is closed"`},
+		{observe.Outcome{Result: observe.ResultDead, Dead: true, Reason: "of 4111-1111", Body: &body}, `reason="of (masked)"`},
+		{observe.Outcome{Result: observe.ResultFailed, Error: "card 4111-1111 is closed"}, `error=(masked)`},
+		{observe.Outcome{Result: observe.ResultInvalid, Error: "the body is no JSON"}, `error="the body is no JSON"`},
+	} {
+		b.Reset()
+		f.Settled(sub, []observe.Outcome{c.outcome})
+		if !strings.Contains(b.String(), c.want) {
+			t.Errorf("want %s in\n%s", c.want, b.String())
+		}
 	}
 }
 

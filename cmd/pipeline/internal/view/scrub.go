@@ -70,6 +70,12 @@ func (s *scrubber) of(stream string, body *value.Value, outcomes ...*observe.Out
 	return slices.Compact(found)
 }
 
+// undecoded reports whether an entry of a stream may have any secret: what it has in the
+// sensitive fields could not be read. body is nil or null then.
+func (s *scrubber) undecoded(stream string, body *value.Value, o *observe.Outcome) bool {
+	return (body == nil || body.Kind() == value.Null) && o.Result == observe.ResultInvalid && len(s.fields[stream]) > 0
+}
+
 func (s *scrubber) within(found secrets, stream string, body *value.Value) secrets {
 	for _, f := range s.fields[stream] {
 		found = secretsAt(found, body, strings.Split(f, "."))

@@ -55,7 +55,7 @@ const mostTried = 50
 func (v *View) Tried(p *spec.Pipeline, sub *spec.Subscription, body *value.Value, o *observe.Outcome, limit int) *Tried {
 	scrub := newScrubber(p)
 	hide := scrub.of(sub.Group.Stream.Name, body, o)
-	if undecoded := body == nil || body.Kind() == value.Null; undecoded && o.Result == observe.ResultInvalid && len(scrub.fields[sub.Group.Stream.Name]) > 0 {
+	if scrub.undecoded(sub.Group.Stream.Name, body, o) {
 		hide = unknown
 	}
 	o = scrub.outcome(o, hide)

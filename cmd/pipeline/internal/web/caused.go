@@ -67,8 +67,8 @@ func (s *Site) caused(ctx context.Context, stream *spec.Stream, e *broker.Entry)
 	case trace != "":
 		d.By, d.ID = codec.HeaderTraceParent, trace
 	}
-	same := func(o *broker.Entry) bool {
-		if o.ID == e.ID && slices.Equal(o.Fields, e.Fields) {
+	same := func(to *spec.Stream, o *broker.Entry) bool {
+		if o.ID == e.ID && to.Name == stream.Name {
 			return false // it replies to its own stream, and this is itself
 		}
 		if correlation != "" {
@@ -92,7 +92,7 @@ func (s *Site) caused(ctx context.Context, stream *spec.Stream, e *broker.Entry)
 	return d, nil
 }
 
-func (s *Site) followReplies(ctx context.Context, to *spec.Stream, id broker.ID, same func(*broker.Entry) bool, f *followed, d *causedData) error {
+func (s *Site) followReplies(ctx context.Context, to *spec.Stream, id broker.ID, same func(*spec.Stream, *broker.Entry) bool, f *followed, d *causedData) error {
 	from, bytes := broker.ID{Ms: id.Ms - min(id.Ms, uint64(apartClocks.Milliseconds()))}, 0
 	for f.Entries < mostFollowed && bytes < mostBytes/4 && len(d.Replies) < mostCaused {
 		page, err := s.Reader.Range(ctx, to.Name, from, broker.MaxID, followedAtOne)
@@ -109,7 +109,7 @@ func (s *Site) followReplies(ctx context.Context, to *spec.Stream, id broker.ID,
 			for _, field := range o.Fields {
 				bytes += len(field.Name) + len(field.Value)
 			}
-			if same(o) && len(d.Replies) < mostCaused {
+			if same(to, o) && len(d.Replies) < mostCaused {
 				d.Replies = append(d.Replies, replyOf{
 					ID: o.ID.String(), Link: link("/entry", "stream", to.Name, "id", o.ID.String()), Stream: view.Clean(to.Name), At: deadletters.At(o.ID),
 				})

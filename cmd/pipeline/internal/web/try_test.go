@@ -72,7 +72,7 @@ func TestAHandlerIsTried(t *testing.T) {
 		w := trying(t, s)
 		w.add(`{"id":1}`)
 		before := state(t, s)
-		w.page("/handler/post", `action="/handler/post/try"`, "post_payment, which reads payments", "for at most 2s")
+		w.page("/handler/post", `action="/handler/post/try#tried"`, "post_payment, which reads payments", "for at most 2s")
 		for _, c := range []struct {
 			handler, subscription, body, headers string
 			want                                 []string
@@ -223,15 +223,25 @@ func TestTheRepliesOfAnEntry(t *testing.T) {
 			}
 			return found
 		}
-		w.page("/entry?stream=payments&id="+related.String(), "stream=screened\">"+of("1"), "4 messages of <bdi>screened</bdi>, which are all", "!>"+of("4")+"<")
-		w.page("/entry?stream=payments&id="+traced.String(), ">"+of("2")+"<", "the same trace", "!>"+of("1")+"<")
-		w.page("/entry?stream=payments&id="+plain.String(), "no <code>correlation-id</code>", "<bdi>screened</bdi>", "!>"+of("3")+"<")
+		// By their links: a reply has the id of its entry where both came in one millisecond.
+		link := func(id string) string { return "stream=screened\">" + of(id) + "<" }
+		w.page("/entry?stream=payments&id="+related.String(), link("1"), "4 messages of <bdi>screened</bdi>, which are all", "!"+link("4"))
+		w.page("/entry?stream=payments&id="+traced.String(), link("2"), "the same trace", "!"+link("1"))
+		w.page("/entry?stream=payments&id="+plain.String(), "no <code>correlation-id</code>", "<bdi>screened</bdi>", "!"+link("3"))
 		w.page("/entry?stream=screened&id="+of("1"), "!Replies that it caused")
 		for range 3000 {
 			s.Client().XAdd(t.Context(), addTo("screened"))
 		}
 		last := w.add(`{"id":9}`, head(codec.HeaderCorrelationID, "c-none"))
 		w.page("/entry?stream=payments&id="+last.String(), "None found")
-		w.page("/entry?stream=payments&id="+related.String(), ">"+of("1")+"<", "2,000 messages of <bdi>screened</bdi>, up to ")
+		w.page("/entry?stream=payments&id="+related.String(), link("1"), "2,000 messages of <bdi>screened</bdi>, up to ")
+		// One that has its id and all its fields is a reply in another stream, and itself in its own.
+		twin := broker.ID{Ms: last.Ms + 1_000_000}.String()
+		for _, stream := range []string{"screened", "payments"} {
+			if err := s.Client().Do(t.Context(), "XADD", stream, twin, "_payload", `{"id":5}`, "h:correlation-id", "c-5").Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.page("/entry?stream=payments&id="+twin, "stream=screened\">"+twin+"<", "!stream=payments\">"+twin+"<")
 	})
 }
