@@ -42,7 +42,7 @@ func (s *shop) fill() {
 func TestAPageStaysUpToDate(t *testing.T) {
 	t.Parallel()
 	chromium(t)
-	s := newShop(t, redistest.Start(t, "8.6"))
+	s := newShop(t, redistest.Start(t, "8.6"), writes)
 	b := s.browse()
 	b.open("/")
 	b.shows("the server was looked at", `document.getElementById("state").textContent.trim() === "running"`)
@@ -69,7 +69,7 @@ func TestAPageStaysUpToDate(t *testing.T) {
 func TestScriptsInEntriesDoNotRun(t *testing.T) {
 	t.Parallel()
 	chromium(t)
-	s := newShop(t, redistest.Start(t, "8.6"))
+	s := newShop(t, redistest.Start(t, "8.6"), writes)
 	s.fill()
 	b := s.browse()
 	for _, path := range s.paths() {
@@ -99,7 +99,7 @@ func TestScriptsInEntriesDoNotRun(t *testing.T) {
 func TestEveryPageCanBeRead(t *testing.T) {
 	t.Parallel()
 	chromium(t)
-	s := newShop(t, redistest.Start(t, "8.6"))
+	s := newShop(t, redistest.Start(t, "8.6"), writes)
 	s.fill()
 	b := s.browse()
 	grounds := map[string]string{}
@@ -163,7 +163,7 @@ const contrast = `(() => {
 func TestTheKeyboardIsEnough(t *testing.T) {
 	t.Parallel()
 	chromium(t)
-	s := newShop(t, redistest.Start(t, "8.6"))
+	s := newShop(t, redistest.Start(t, "8.6"), writes)
 	s.fill()
 	b := s.browse()
 	b.open("/")
@@ -202,7 +202,7 @@ func TestTheKeyboardIsEnough(t *testing.T) {
 func TestALetterGoesBack(t *testing.T) {
 	t.Parallel()
 	chromium(t)
-	s := newShop(t, redistest.Start(t, "8.6"))
+	s := newShop(t, redistest.Start(t, "8.6"), writes)
 	s.fill()
 	b := s.browse()
 	b.open("/dead-letters")
@@ -228,7 +228,7 @@ func TestALetterGoesBack(t *testing.T) {
 func TestThePageNeedsNoScripts(t *testing.T) {
 	t.Parallel()
 	chromium(t)
-	s := newShop(t, redistest.Start(t, "8.6"))
+	s := newShop(t, redistest.Start(t, "8.6"), writes)
 	s.fill()
 	b := s.browse()
 	b.do(emulation.SetScriptExecutionDisabled(true))

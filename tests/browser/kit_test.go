@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -121,7 +122,17 @@ type shop struct {
 
 var pageAt = regexp.MustCompile(`"page":"([^"]+)"`)
 
-func newShop(t *testing.T, server *redistest.Server) *shop {
+// mode is what people may do on the page.
+type mode bool
+
+const (
+	// writes lets them put letters back.
+	writes mode = true
+	// readOnly is what a page is that was not asked to be more.
+	readOnly mode = false
+)
+
+func newShop(t *testing.T, server *redistest.Server, m mode) *shop {
 	t.Helper()
 	server.Record(t)
 	dir := t.TempDir()
@@ -130,7 +141,7 @@ func newShop(t *testing.T, server *redistest.Server) *shop {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command(binary, "run", "p.hcl", "--ops-listen", "off", "--ui-listen", "127.0.0.1:0", "--ui-write", "--json")
+	cmd := exec.Command(binary, "run", "p.hcl", "--ops-listen", "off", "--ui-listen", "127.0.0.1:0", "--ui-write="+strconv.FormatBool(bool(m)), "--json")
 	out := &program.Output{}
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, out, out
 	if err := cmd.Start(); err != nil {

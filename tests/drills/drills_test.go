@@ -27,13 +27,13 @@ func each(t *testing.T, run func(*testing.T, *drill)) {
 
 func TestAWorkerIsKilled(t *testing.T) {
 	each(t, func(_ *testing.T, d *drill) {
-		began := time.Now()
-		d.worker.end(syscall.SIGKILL)
-		d.publish(5, "a", "ack")
-		d.fires("PipelineWorkersGone", began)
-		d.fires("PipelineTargetDown", began)
-		d.told("group_unattended", "nobody reads the group ledger on in", "nobody reads the group audit on in")
-		d.asTheRunbookShows("PipelineWorkersGone", d.stats)
+		d.breaks(func() {
+			d.worker.end(syscall.SIGKILL)
+			d.publish(5, "a", "ack")
+		},
+			fires("PipelineWorkersGone"), fires("PipelineTargetDown"),
+			tells("group_unattended", "nobody reads the group ledger on payments", "nobody reads the group fraud on payments"),
+			asTheRunbookShows("PipelineWorkersGone"))
 		// Start a worker.
 		d.work(d.URL())
 		d.settled()
@@ -45,19 +45,19 @@ func TestAWorkerIsKilled(t *testing.T) {
 
 func TestTheHandlerFailsForOneAccount(t *testing.T) {
 	each(t, func(t *testing.T, d *drill) {
-		began := time.Now()
-		d.publish(12, "7", "fail")
-		d.publish(20, "8", "ack")
-		d.fires("PipelineHandlerFailing", began)
-		d.told("pending_retried", "12 entries of the group ledger on in were delivered before")
-		if list := d.command("pending", "list", "drill.hcl", "--group", "ledger").text; !strings.Contains(list, "account 7 is closed") {
-			t.Errorf("pending list does not say why:\n%s", list)
-		}
+		d.breaks(func() { d.publish(1, "acc-7", "fail") },
+			asTheRunbookShows("PipelineHandlerFailing"), asTheRunbookShows("PipelinePendingStuck"))
+		d.breaks(func() {
+			d.publish(11, "acc-7", "fail")
+			d.publish(20, "acc-8", "ack")
+		},
+			fires("PipelineHandlerFailing"),
+			tells("pending_retried", "12 entries of the group ledger on payments were delivered before"))
 		// Correct the handler, which run --watch takes.
-		d.write("h.lua", mended)
+		d.write("handlers/payments.lua", mended)
 		d.settled()
 		d.over("pending_retried")
-		if n := d.Client().XLen(t.Context(), "dead").Val(); n != 0 {
+		if n := d.Client().XLen(t.Context(), "payments.dead").Val(); n != 0 {
 			t.Errorf("%d dead letters", n)
 		}
 	})
@@ -65,12 +65,17 @@ func TestTheHandlerFailsForOneAccount(t *testing.T) {
 
 func TestAPoisonEntry(t *testing.T) {
 	each(t, func(t *testing.T, d *drill) {
-		began := time.Now()
-		if err := d.Client().Do(t.Context(), "XADD", "in", "*", "_payload", "no JSON").Err(); err != nil {
+		d.breaks(func() { d.publish(1, "a", "dead") },
+			fires("PipelinePoisonEntries"),
+			tells("dead_letters_waiting", "payments.dead holds 1 dead letter"),
+			asTheRunbookShows("PipelinePoisonEntries"))
+		// One that no group can read.
+		if err := d.Client().Do(t.Context(), "XADD", "payments", "*", "_payload", "no JSON").Err(); err != nil {
 			t.Fatal(err)
 		}
-		d.fires("PipelinePoisonEntries", began)
-		d.told("dead_letters_waiting", "dead holds 2 dead letters") // one of each group
+		for _, s := range tells("dead_letters_waiting", "payments.dead holds 3 dead letters") {
+			d.comes(s, time.Now())
+		}
 		if text := d.command("dlq", "stats", "drill.hcl").text; !strings.Contains(text, "invalid") {
 			t.Errorf("dlq stats does not say why:\n%s", text)
 		}
@@ -82,18 +87,16 @@ func TestAPoisonEntry(t *testing.T) {
 
 func TestAGroupLags(t *testing.T) {
 	each(t, func(t *testing.T, d *drill) {
-		began := time.Now()
-		d.publish(200, "a", "reply") // of which three find room
-		d.fires("PipelineGroupBehind", began)
-		d.fires("PipelineBacklogNearLimit", began)
-		d.told("group_behind", "the group ledger on in is behind")
-		d.asTheRunbookShows("PipelineGroupBehind", d.stats)
+		d.breaks(func() { d.publish(200, "a", "reply") }, // of which three find room
+			fires("PipelineGroupBehind"), fires("PipelineBacklogNearLimit"),
+			tells("group_behind", "the group ledger on payments is behind"),
+			asTheRunbookShows("PipelineGroupBehind"))
 		// Mend what its replies wait for: here nobody reads them, and they are taken out.
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
 			for t.Context().Err() == nil {
-				d.Client().XTrimMaxLen(t.Context(), "out", 0)
+				d.Client().XTrimMaxLen(t.Context(), "posted", 0)
 				if idle, _ := d.idle(); idle {
 					return
 				}
@@ -109,18 +112,17 @@ func TestAGroupLags(t *testing.T) {
 
 func TestDeadLettersGrow(t *testing.T) {
 	each(t, func(t *testing.T, d *drill) {
-		began := time.Now()
-		d.publish(12, "a", "dead")
-		d.fires("PipelineDeadLettersGrowing", began)
-		d.told("dead_letters_waiting", "dead holds 12 dead letters")
+		d.breaks(func() { d.publish(12, "a", "dead") },
+			fires("PipelineDeadLettersGrowing"),
+			tells("dead_letters_waiting", "payments.dead holds 12 dead letters"))
 		// Correct the handler, and put them back.
-		d.write("h.lua", mended)
+		d.write("handlers/payments.lua", mended)
 		d.eventually("the new handler is taken", func() bool { return strings.Contains(d.worker.output(), "handler.changed") })
 		d.done("dlq", "replay", "drill.hcl", "--all", "--yes")
 		d.settled()
 		d.over("dead_letters_waiting")
 		d.ends("PipelineDeadLettersGrowing")
-		if n := d.Client().XLen(t.Context(), "dead").Val(); n != 0 {
+		if n := d.Client().XLen(t.Context(), "payments.dead").Val(); n != 0 {
 			t.Errorf("%d dead letters", n)
 		}
 	})
@@ -128,11 +130,10 @@ func TestDeadLettersGrow(t *testing.T) {
 
 func TestRedisIsDown(t *testing.T) {
 	each(t, func(_ *testing.T, d *drill) {
-		began := time.Now()
-		d.Kill()
-		d.fires("PipelineRedisDown", began)
-		d.told("server_unavailable")
-		d.asTheRunbookShows("PipelineRedisDown", d.stats)
+		d.breaks(d.Kill,
+			fires("PipelineRedisDown"),
+			tells("server_unavailable"),
+			asTheRunbookShows("PipelineRedisDown"))
 		// Start the server. The workers are left alone.
 		d.Restart()
 		d.publish(5, "a", "ack")
@@ -146,23 +147,25 @@ func TestRedisIsDown(t *testing.T) {
 
 func TestBodiesAreTrimmedWhilePending(t *testing.T) {
 	each(t, func(t *testing.T, d *drill) {
-		d.publish(4, "7", "fail")
-		d.told("pending_retried")
+		d.breaks(func() { d.publish(4, "acc-7", "fail") }, tells("pending_retried"))
 		d.worker.end(syscall.SIGKILL) // one that lives would find out within a second
-		began := time.Now()
-		if err := d.Client().XTrimMaxLen(t.Context(), "in", 0).Err(); err != nil {
-			t.Fatal(err)
-		}
-		d.fires("PipelineTrimGap", began)
-		d.told("trim_gap", "4 pending entries of the group ledger on in have lost their bodies to a trim")
-		d.asTheRunbookShows("PipelineTrimGap", d.stats)
+		d.breaks(func() {
+			if err := d.Client().XTrimMaxLen(t.Context(), "payments", 0).Err(); err != nil {
+				t.Fatal(err)
+			}
+		},
+			fires("PipelineTrimGap"),
+			tells("trim_gap", "4 pending entries of the group ledger on payments have lost their bodies to a trim"),
+			asTheRunbookShows("PipelineTrimGap"))
 		// What is lost is lost. The alert ends once a worker has claimed the entries. That is the first thing that a
 		// new one does, before it was ever scraped, and is told all the same.
-		began = time.Now()
+		began := time.Now()
 		d.work(d.URL())
 		d.settled()
 		d.over("trim_gap")
-		d.fires("PipelineBodiesMissing", began)
+		for _, s := range fires("PipelineBodiesMissing") {
+			d.comes(s, began)
+		}
 		d.ends("PipelineTrimGap")
 		if log := d.worker.output(); !strings.Contains(log, "entry.body_missing") {
 			t.Errorf("the log does not name the entries:\n%s", log)
@@ -177,15 +180,14 @@ func TestAWorkerLacksARight(t *testing.T) {
 			d := newDrill(t, version)
 			d.done("apply", "drill.hcl")
 			rule := d.workerRule()
-			url := d.login(withoutKey(rule, "~out"))
+			url := d.login(withoutKey(rule, "~posted"))
 			d.work(url)
 			d.healthy()
-			began := time.Now()
-			d.publish(3, "a", "reply")
-			d.fires("PipelineSubscriptionFailed", began)
-			d.told("group_unattended", "nobody reads the group ledger on in")
-			d.asTheRunbookShows("PipelineSubscriptionFailed", d.ready)
-			if s := d.commandAs(url, "plan", "drill.hcl"); s.code != 4 || !strings.Contains(s.text, "rights_missing") || !strings.Contains(s.text, "out") {
+			d.breaks(func() { d.publish(3, "a", "reply") },
+				fires("PipelineSubscriptionFailed"),
+				tells("group_unattended", "nobody reads the group ledger on payments"),
+				asTheRunbookShows("PipelineSubscriptionFailed"))
+			if s := d.commandAs(url, "plan", "drill.hcl"); s.code != 4 || !strings.Contains(s.text, "rights_missing") || !strings.Contains(s.text, "posted") {
 				t.Errorf("plan ends with %d and does not name the right:\n%s", s.code, s.text)
 			}
 			// Grant it, and start the process again.
@@ -195,9 +197,28 @@ func TestAWorkerLacksARight(t *testing.T) {
 			d.settled()
 			d.over("group_unattended")
 			d.ends("PipelineSubscriptionFailed")
-			if n := d.Client().XLen(t.Context(), "out").Val(); n != 3 {
+			if n := d.Client().XLen(t.Context(), "posted").Val(); n != 3 {
 				t.Errorf("%d replies to three entries", n)
 			}
 		})
 	}
+}
+
+// A worker creates the groups that are missing, so that this happens where none ever ran,
+// or where none has run since somebody removed one.
+func TestAGroupIsMissing(t *testing.T) {
+	each(t, func(t *testing.T, d *drill) {
+		d.worker.end(syscall.SIGTERM)
+		d.breaks(func() {
+			if err := d.Client().XGroupDestroy(t.Context(), "payments", "fraud").Err(); err != nil {
+				t.Fatal(err)
+			}
+		},
+			fires("PipelineGroupUnseen"),
+			tells("group_missing", "the group fraud on payments does not exist"),
+			asTheRunbookShows("PipelineGroupUnseen"))
+		d.done("apply", "drill.hcl")
+		d.over("group_missing")
+		d.ends("PipelineGroupUnseen")
+	})
 }

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { program.Main(m, &command) }
 
 // patience bounds every wait: it is only how long a test waits before it says that
 // something never happened.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()

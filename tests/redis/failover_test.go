@@ -72,9 +72,7 @@ func (p *pair) finish(t *testing.T, v *service, entries int) {
 	if n := pendingNow(t, p.replica); n != 0 {
 		t.Errorf("%d entries are pending", n)
 	}
-	if lost, back := countEvents(v, observe.EventServerLost), countEvents(v, observe.EventServerBack); lost != 1 || back != 1 {
-		t.Errorf("the server was told lost %d times and back %d times, want once: %v", lost, back, v.record.events)
-	}
+	expectEachOutageToldOnce(t, v, 1)
 }
 
 // The replica is promoted and lacks what came last: acknowledgements with their

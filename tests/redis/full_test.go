@@ -128,9 +128,7 @@ func expectToldOnce(t *testing.T, v *service) {
 			t.Errorf("%s was told %d times, want once", name, n)
 		}
 	}
-	if n := countEvents(v, observe.EventServerLost); n != 0 {
-		t.Errorf("a full server counts as lost %d times", n)
-	}
+	expectEachOutageToldOnce(t, v, 0) // a full server is not lost
 	runs := map[string]int{}
 	for _, o := range v.record.outcomes["s"] {
 		runs[fmt.Sprint(o.ID)]++

@@ -141,9 +141,10 @@ func expectClean(t *testing.T, s *redistest.Server, consumers int64) {
 }
 
 func TestALiveWorkerIsNotRobbedHoweverLongItWorks(t *testing.T) {
+	const minIdle = time.Second // a process of a busy machine may not be run for a good part of it
 	onEach(t, func(t *testing.T, s *redistest.Server) {
 		g := newGate()
-		first, second := replier(t, s, "host-a", "200ms", g), replier(t, s, "host-b", "200ms", g)
+		first, second := replier(t, s, "host-a", minIdle.String(), g), replier(t, s, "host-b", minIdle.String(), g)
 		first.ready()
 		second.ready()
 		s.CLI("XADD", "in", "*", "n", "0")
@@ -151,7 +152,7 @@ func TestALiveWorkerIsNotRobbedHoweverLongItWorks(t *testing.T) {
 		// Both claim all the time; ten times min_idle passes on the server.
 		began := s.Client().Time(t.Context()).Val()
 		eventually(t, "ten times min_idle passes", func() bool {
-			return s.Client().Time(t.Context()).Val().Sub(began) > 2*time.Second
+			return s.Client().Time(t.Context()).Val().Sub(began) > 10*minIdle
 		})
 		close(g.open)
 		eventually(t, "the entry has a reply", func() bool { return s.Client().XLen(t.Context(), "out").Val() > 0 })
@@ -231,15 +232,20 @@ func TestAServerThatIsDownIsWaitedForAndToldOnce(t *testing.T) {
 			t.Parallel()
 			s := redistest.Start(t, version, redistest.Config("appendonly", "yes"), redistest.Config("appendfsync", "always"))
 			s.Stop()
-			v := replier(t, s, "host-a", "2s", nil)
+			v := replier(t, s, "host-a", "60s", nil)
 			v.record.wait(t, "the lost server is told", func() bool { return countEvents(v, observe.EventServerLost) == 1 })
 			s.Restart()
 			v.ready()
 			s.CLI("XADD", "in", "*", "n", "0")
 			v.settled("s", observe.ResultReply, 1)
 
+			var before int
+			v.record.wait(t, "the server is there", func() bool {
+				before = countEvents(v, observe.EventServerLost)
+				return countEvents(v, observe.EventServerBack) == before
+			})
 			s.Kill()
-			v.record.wait(t, "the lost server is told again", func() bool { return countEvents(v, observe.EventServerLost) == 2 })
+			v.record.wait(t, "the lost server is told again", func() bool { return countEvents(v, observe.EventServerLost) > before })
 			s.Restart()
 			s.CLI("XADD", "in", "*", "n", "1")
 			v.settled("s", observe.ResultReply, 2)
@@ -247,10 +253,32 @@ func TestAServerThatIsDownIsWaitedForAndToldOnce(t *testing.T) {
 				t.Error(err)
 			}
 			expectOnce(t, s, 2)
-			if lost, back := countEvents(v, observe.EventServerLost), countEvents(v, observe.EventServerBack); lost != 2 || back != 2 {
-				t.Errorf("the server was told lost %d times and back %d times, want 2 and 2", lost, back)
-			}
+			expectEachOutageToldOnce(t, v, 2)
 		})
+	}
+}
+
+// expectEachOutageToldOnce checks that a server was told lost and back by turns, and lost
+// this often. One on a busy machine may be so slow that it is taken for lost, too.
+func expectEachOutageToldOnce(t *testing.T, v *service, outages int) {
+	t.Helper()
+	lost, slow, away := 0, 0, false
+	for _, e := range v.record.events {
+		switch e.Name {
+		case observe.EventServerLost, observe.EventServerBack:
+			if away == (e.Name == observe.EventServerLost) {
+				t.Errorf("%s is told twice: %+v", e.Name, v.record.events)
+			}
+			if away = !away; away {
+				lost++
+				if strings.Contains(fmt.Sprint(e), "no answer in time") {
+					slow++
+				}
+			}
+		}
+	}
+	if away || lost < outages || lost-slow > outages {
+		t.Errorf("the server was told lost %d times, %d of them for slowness, and is away: %v; want %d times: %+v", lost, slow, away, outages, v.record.events)
 	}
 }
 

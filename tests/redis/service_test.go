@@ -23,7 +23,7 @@ import (
 
 // patience bounds every wait of these tests. Nothing here measures time: it is
 // only how long a test waits before it says that something never happened.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // service is one engine in this process, as one `pipeline run` would be.
 type service struct {

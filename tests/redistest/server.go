@@ -106,12 +106,17 @@ func (s *Server) FullVersion() string { return s.full }
 // Record is [Record] for a subtest that uses this server.
 func (s *Server) Record(t testing.TB) { Record(t, s.full) }
 
+// answer is how long a command of a client that Options makes may take.
+const answer = 30 * time.Second
+
 // Options are what a go-redis client of this server and database needs. Retries are off, so that a test sees
-// every error, and the deadline of a context ends a command.
+// every error, and the deadline of a context ends a command; without one it has half a minute, since the
+// machine may be busy.
 func (s *Server) Options() *redis.Options {
 	options := s.login
 	options.DB = s.DB
 	options.MaxRetries = -1
+	options.DialTimeout, options.ReadTimeout, options.WriteTimeout, options.PoolTimeout = answer, answer, answer, answer
 	options.ContextTimeoutEnabled = true
 	options.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	return &options
