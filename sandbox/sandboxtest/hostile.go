@@ -95,7 +95,7 @@ func (s Suite) thinned() Suite {
 }
 
 // collect runs the attacks. A child that dies ends one attack; another child
-// goes on after it.
+// goes on after it. A child may die of what an attack left behind as well.
 func (s Suite) collect(t *testing.T) map[string]report {
 	t.Helper()
 	seen := map[string]report{}
@@ -109,10 +109,13 @@ func (s Suite) collect(t *testing.T) map[string]report {
 		}
 		last := reports[len(reports)-1]
 		first += countAttacks(reports)
-		if !last.Ended {
+		switch {
+		case !last.Ended:
 			last.End, last.Message = "killed the process", fate
-			seen[last.Attack] = last
+		case first < len(s.Attacks):
+			last.Broken = "the process died after it had ended: " + fate
 		}
+		seen[last.Attack] = last
 	}
 	return seen
 }
@@ -157,8 +160,9 @@ func runChild(t *testing.T, first int) ([]report, string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^$")
 	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", childVariable, first), secretVariable+"="+secret,
-		// The runtime looks into files now and then for how many processors there are.
-		"GODEBUG=updatemaxprocs=0", "GOTRACEBACK=none")
+		// For how many processors there are, Go looks into files now and then, and the C library when a
+		// thread first wants memory and finds others there.
+		"GODEBUG=updatemaxprocs=0", "MALLOC_ARENA_MAX=1", "GOTRACEBACK=none")
 	var words strings.Builder
 	cmd.Stderr = &words
 	out, err := cmd.StdoutPipe()

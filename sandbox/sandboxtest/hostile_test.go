@@ -43,6 +43,7 @@ var harm = Suite{
 		{Name: "slow", Code: []byte("slow"), Ends: []string{"reply"}},
 		{Name: "address", Code: []byte("address"), Ends: []string{"reply"}},
 		{Name: "environment", Code: []byte("environment"), Ends: []string{"reply"}},
+		{Name: "left behind", Code: []byte("later"), Ends: []string{"reply"}},
 		{Name: "another end", Code: []byte("answer"), Ends: []string{"ack"}},
 		{Name: "memory of entries", Code: []byte("count"), Ends: []string{"reply"}, Probed: true},
 		{Name: "none again", Code: []byte("answer"), Ends: []string{"reply"}, Probed: true},
@@ -65,7 +66,7 @@ func TestHarmIsSeen(t *testing.T) {
 			"none": "", "refused": "", "none again": "",
 			"exit": "killed the process", "panic": "killed the process", "too much memory": "killed the process",
 			"file": "killed the process", "socket": "killed the process", "command": "killed the process",
-			"much memory": "the process used", "slow": "took", "another end": "want one of",
+			"much memory": "the process used", "slow": "took", "left behind": "died after it", "another end": "want one of",
 			"address": "the handler said", "environment": "the handler said", "memory of entries": "a later entry sees",
 		}[a.Name]
 		if !ok {
@@ -126,6 +127,8 @@ func (v *victim) Call(_ context.Context, d *sandbox.Delivery) (outcome.Outcome, 
 			sink[i] = 1
 		}
 		sink = nil
+	case "later":
+		runtime.AddCleanup(v, os.Exit, 1) // the collector runs between two attacks
 	case "slow":
 		_ = clock.Sleep(context.Background(), clock.Real(), tooSlow)
 	case "address":
