@@ -12,17 +12,18 @@ import (
 // Dashboard is one as Grafana imports it: the fields of its JSON that matter here.
 // https://grafana.com/docs/grafana/latest/dashboards/build-dashboards/view-dashboard-json-model/
 type Dashboard struct {
-	UID           string     `json:"uid"`
-	Title         string     `json:"title"`
-	Description   string     `json:"description"`
-	Tags          []string   `json:"tags"`
-	SchemaVersion int        `json:"schemaVersion"`
-	Editable      bool       `json:"editable"`
-	GraphTooltip  int        `json:"graphTooltip"`
-	Refresh       string     `json:"refresh"`
-	Time          timeRange  `json:"time"`
-	Templating    templating `json:"templating"`
-	Panels        []Panel    `json:"panels"`
+	UID           string      `json:"uid"`
+	Title         string      `json:"title"`
+	Description   string      `json:"description"`
+	Tags          []string    `json:"tags"`
+	SchemaVersion int         `json:"schemaVersion"`
+	Editable      bool        `json:"editable"`
+	GraphTooltip  int         `json:"graphTooltip"`
+	Refresh       string      `json:"refresh"`
+	Time          timeRange   `json:"time"`
+	Templating    templating  `json:"templating"`
+	Annotations   annotations `json:"annotations"`
+	Panels        []Panel     `json:"panels"`
 }
 
 // schemaVersion is that of Grafana 10.4; later ones take it and bring it up to date.
@@ -38,6 +39,11 @@ type timeRange struct {
 
 type templating struct {
 	List []Variable `json:"list"`
+}
+
+// annotations are marks on all charts; there are none.
+type annotations struct {
+	List []any `json:"list"`
 }
 
 // Variable is what a reader chooses at the head of the dashboard.
@@ -79,6 +85,7 @@ func Of(p *spec.Pipeline) *Dashboard {
 		UID: hex.EncodeToString(sum[:10]), Title: "Pipeline " + p.Name, Tags: []string{"pipeline"}, SchemaVersion: schemaVersion,
 		Description: "Made by `pipeline export dashboard` from the pipeline file. docs/operations.md says what each metric is.",
 		Editable:    true, GraphTooltip: sharedCrosshair, Refresh: "10s", Time: timeRange{"now-1h", "now"},
+		Annotations: annotations{[]any{}},
 	}
 	q := queries{p}
 	d.Templating.List = []Variable{

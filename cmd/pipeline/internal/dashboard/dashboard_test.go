@@ -125,7 +125,7 @@ func TestTheDashboardIsWhatGrafanaImports(t *testing.T) {
 		}
 		folded := 0
 		for _, p := range d.Panels {
-			if p.Collapsed {
+			if p.folded() {
 				folded++
 			}
 		}

@@ -13,10 +13,13 @@ type Panel struct {
 	Targets     []Target       `json:"targets,omitempty"`
 	Fields      *fields        `json:"fieldConfig,omitempty"`
 	Options     map[string]any `json:"options,omitempty"`
-	Collapsed   bool           `json:"collapsed,omitempty"`
-	// Panels are those of a row that is folded; of an open one they follow it.
-	Panels []Panel `json:"panels,omitempty"`
+	// Collapsed is of a row alone, as are Panels, those of a row that is folded; of an open one they follow it.
+	Collapsed *bool   `json:"collapsed,omitempty"`
+	Panels    []Panel `json:"panels,omitzero"`
 }
+
+// folded tells whether p is a row whose panels are not seen until somebody opens it.
+func (p *Panel) folded() bool { return p.Collapsed != nil && *p.Collapsed }
 
 // grid is a place on a page that is 24 wide.
 type grid struct {
@@ -72,7 +75,7 @@ func chart(title, about, unit string, targets ...Target) Panel {
 			Defaults: defaults{Unit: unit, Custom: map[string]any{"fillOpacity": 8, "showPoints": "never"}}, Overrides: []any{},
 		},
 		Options: map[string]any{
-			"legend":  map[string]any{"displayMode": "list", "placement": "bottom", "showLegend": true},
+			"legend":  map[string]any{"displayMode": "list", "placement": "bottom", "showLegend": true, "calcs": []string{}},
 			"tooltip": map[string]any{"mode": "multi", "sort": "desc"},
 		},
 	}
@@ -86,7 +89,8 @@ func figure(title, about, unit string, bad float64, t Target) Panel {
 			Overrides: []any{},
 		},
 		Options: map[string]any{
-			"colorMode": "value", "graphMode": "area",
+			"colorMode": "value", "graphMode": "area", "textMode": "auto", "justifyMode": "auto", "orientation": "auto",
+			"wideLayout": true, "showPercentChange": false, "percentChangeColorMode": "standard",
 			"reduceOptions": map[string]any{"calcs": []string{"lastNotNull"}, "fields": "", "values": false},
 		},
 	}
@@ -111,7 +115,7 @@ const (
 
 // row adds a row with its panels, left to right.
 func (l *layout) row(title string, folded bool, panels []Panel) {
-	head := Panel{ID: l.next(), Type: "row", Title: title, Collapsed: folded, Grid: grid{1, pageWidth, 0, l.y}}
+	head := Panel{ID: l.next(), Type: "row", Title: title, Collapsed: &folded, Panels: []Panel{}, Grid: grid{1, pageWidth, 0, l.y}}
 	l.y++
 	x, y, height := 0, l.y, 0
 	for i := range panels {
