@@ -15,7 +15,7 @@ import (
 	"pipeline/engine/spec"
 )
 
-// classic is the format that every Grafana imports; the one after it is of 12 and later.
+// classic is the format that every Grafana imports, old ones too.
 type classic = schema.Dashboard //nolint:staticcheck // it says so of itself
 
 // TestGrafanasSchemaTakesTheDashboard reads it with the types that Grafana generates of its own schemas. They
