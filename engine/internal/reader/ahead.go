@@ -7,6 +7,7 @@ import (
 
 	"pipeline/engine/broker"
 	"pipeline/engine/clock"
+	"pipeline/engine/internal/tally"
 )
 
 // Reading ahead: the server is asked about redelivered entries before they run,
@@ -66,15 +67,30 @@ func (d *Dispatcher) Expected(ctx context.Context, ds []broker.Delivery, epoch u
 	d.mu.Lock(ctx)
 	defer d.mu.Unlock()
 	if len(lost) > 0 {
-		d.orphans.Store(true)
+		d.leave(tally.Lost, func(e *broker.Delivery) bool { return slices.Contains(lost, e.ID) }, ds)
 		ds = slices.DeleteFunc(ds, func(e broker.Delivery) bool { return slices.Contains(lost, e.ID) })
 	}
 	if d.Server.Epoch() != epoch {
-		d.orphans.Store(true)
+		d.leave(tally.Unasked, func(*broker.Delivery) bool { return true }, ds)
 		return nil
 	}
 	if len(ds) == 0 {
 		return nil
 	}
 	return d.bring(ctx, ds, read)
+}
+
+// leave counts those that are not brought to the lanes, and has them looked for.
+func (d *Dispatcher) leave(as tally.Part, left func(*broker.Delivery) bool, ds []broker.Delivery) {
+	d.orphans.Store(true)
+	for i := range ds {
+		if !left(&ds[i]) {
+			continue
+		}
+		d.Tally.Count(tally.Received, 1)
+		d.Tally.Count(as, 1)
+		if ds[i].Deliveries > 0 {
+			d.Tally.Count(tally.Claimed, 1)
+		}
+	}
 }

@@ -3,6 +3,7 @@ package reader
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 	"pipeline/engine/internal/batch"
 	"pipeline/engine/internal/hold"
 	"pipeline/engine/internal/lease"
+	"pipeline/engine/internal/tally"
 )
 
 // reader is one that claims what has been idle for minIdle, n entries at a time.
@@ -58,10 +60,27 @@ func (s *scene) passTime() {
 	s.t.Cleanup(func() { cancel(); passing.Wait() })
 }
 
+// counted checks what was counted of the deliveries.
+func (s *scene) counted(want map[tally.Part]int64) {
+	s.t.Helper()
+	got := map[tally.Part]int64{}
+	for part := range tally.Started {
+		if n := s.dispatch.Tally.Get(part); n != 0 {
+			got[part] = n
+		}
+	}
+	if n := s.dispatch.Tally.Get(tally.Claimed); n != 0 {
+		got[tally.Claimed] = n
+	}
+	if !maps.Equal(got, want) {
+		s.t.Errorf("counted %v, want %v", got, want)
+	}
+}
+
 // expected are redelivered entries that a read brought and that wait.
 func (s *scene) expected(n int) []broker.Delivery {
 	s.t.Helper()
-	s.dispatch.Waits = &clock.Mutex{}
+	s.dispatch.Waits, s.dispatch.Tally = &clock.Mutex{}, &tally.Tally{}
 	ds := s.again(me, before.Consumer, idsOf(s.deliver(before, n))...)
 	s.held.Expect(ds)
 	return ds
@@ -160,6 +179,7 @@ func TestWhatIsLostWhileItWaitsIsNotRun(t *testing.T) {
 	}
 	equal(t, "ran", s.ran(2), []broker.ID{ids[0], ids[2]})
 	s.still()
+	s.counted(map[tally.Part]int64{tally.Received: 3, tally.Claimed: 3, tally.Lost: 1})
 	if !s.dispatch.Orphans() {
 		t.Error("nobody looks for what becomes of the lost one")
 	}
@@ -174,6 +194,7 @@ func TestWhatCameBeforeTheServerWasLostIsLookedForAndNotRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.still()
+	s.counted(map[tally.Part]int64{tally.Received: 2, tally.Claimed: 2, tally.Unasked: 2})
 	if !s.dispatch.Orphans() || s.held.Count() != 0 || s.held.Read() != 0 {
 		t.Errorf("%d are held, %d of reads", s.held.Count(), s.held.Read())
 	}
