@@ -86,6 +86,7 @@ func TestAProcessHasAPageForPeople(t *testing.T) {
 			if strings.Contains(quiet.output.String(), "ui.") {
 				t.Errorf("run serves a page that nobody asked for:\n%s", quiet.output)
 			}
+			webConfigs(t, dir)
 			refused(t, dir, url)
 		})
 	}
@@ -104,6 +105,15 @@ func refused(t *testing.T, dir, url string) {
 		{[]string{"dev", "p.hcl", "--follow", "--ui-listen", "10.0.0.1:9631"}, "no login"},
 		{[]string{"run", "p.hcl", "--ui-listen", "nonsense"}, "HOST:PORT"},
 		{[]string{"run", "p.hcl", "--ui-write"}, "--ui-listen"},
+		{[]string{"run", "p.hcl", "--ui-web-config", "web.yml"}, "--ui-listen"},
+		{[]string{"run", "p.hcl", "--ui-listen", "0.0.0.0:0", "--ui-web-config", "tls.yml", "--ui-host", "h"}, "no login"},
+		{[]string{"run", "p.hcl", "--ui-listen", "0.0.0.0:0", "--ui-web-config", "users.yml", "--ui-host", "h"}, "in the clear"},
+		{[]string{"run", "p.hcl", "--ui-listen", "0.0.0.0:0", "--ui-web-config", "web.yml"}, "--ui-host"},
+		{[]string{"run", "p.hcl", "--ui-listen", ":0", "--ui-web-config", "web.yml"}, "--ui-host"},
+		{[]string{"monitor", "p.hcl", "--ui-listen", "[::]:0", "--ui-web-config", "web.yml"}, "--ui-host"},
+		{[]string{"dev", "p.hcl", "--follow", "--ui-web-config", "none.yml"}, "none.yml"},
+		{[]string{"monitor", "p.hcl", "--ui-listen", "off", "--ops-web-config", "none.yml"}, "none.yml"},
+		{[]string{"run", "p.hcl", "--ops-listen", "0.0.0.0:0", "--ops-web-config", "users.yml"}, "in the clear"},
 		{[]string{"monitor", "p.hcl", "--ops-listen", "off", "--ui-listen", "off"}, "nothing else to do"},
 	} {
 		cmd := exec.CommandContext(t.Context(), "pipeline", c.args...)

@@ -99,8 +99,12 @@ var codeDocs = map[diag.Code]codeDoc{
 		"Set --ui-listen to another HOST:PORT of this machine, to 127.0.0.1:0 for any free port, or to off. Without the flag dev and monitor only warn of an address that is taken.",
 	},
 	"ui_exposed": {
-		[]int{exitUsage}, "The page was to be served where other machines can reach it, and it has no login.",
-		"Listen on 127.0.0.1 and reach it through a tunnel, or through a proxy with a login on the same machine; docs/web.md shows both.",
+		[]int{exitUsage}, "The page was to be served where other machines can reach it, and it has no login, or no TLS.",
+		"Listen on 127.0.0.1 and reach it through a tunnel, or through a proxy with a login on the same machine; or give it both with --ui-web-config. docs/web.md shows all three.",
+	},
+	"web_config": {
+		[]int{exitUsage}, "The file of TLS and users for a listener cannot be read, names a certificate that cannot, or would not keep strangers out.",
+		"Correct what the message names. docs/web.md has an example; the format is that of Prometheus' exporters, with passwords hashed by bcrypt (`htpasswd -nB NAME`).",
 	},
 	"all_failed": {
 		[]int{exitFailed}, "Every subscription has stopped, each for its own reason, and none of them can go on.",

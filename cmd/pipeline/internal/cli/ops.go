@@ -25,6 +25,8 @@ import (
 type opsFlags struct {
 	listen   string
 	profiles bool
+	// config is a file of TLS and users.
+	config string
 	// asked: the address was given, so that it must be had.
 	asked bool
 }
@@ -34,6 +36,7 @@ const opsOff = "off"
 
 func (f *opsFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.listen, "ops-listen", ops.Default, "serve /livez, /readyz, /startupz, /metrics and /version on this `ADDRESS`; \"off\" serves nothing")
+	cmd.Flags().StringVar(&f.config, "ops-web-config", "", "serve them with the TLS and the users of this `FILE`, which has the format of Prometheus' exporters")
 	cmd.Flags().BoolVar(&f.profiles, "ops-pprof", false, "serve profiles at /debug/pprof/ there, too")
 }
 
@@ -137,10 +140,14 @@ func (o *observed) serveOps(ctx context.Context, c checks) (stop func(), err err
 	if o.flags.listen == opsOff {
 		return func() {}, nil
 	}
+	secured, err := secure("--ops-web-config", o.flags.config, o.flags.listen)
+	if err != nil {
+		return nil, err
+	}
 	l, err := ops.Listen(ctx, o.flags.listen, ops.Handler(ops.Options{
 		Alive: c.alive, Started: c.started, Ready: c.ready, Metrics: o.registry, Profiles: o.flags.profiles, Clock: o.app.clock,
 		Version: o.app.versionOf(),
-	}))
+	}), secured, o.log)
 	switch {
 	case err == nil:
 	case errors.Is(err, ops.ErrInUse) && !o.flags.asked:
@@ -152,7 +159,7 @@ func (o *observed) serveOps(ctx context.Context, c checks) (stop func(), err err
 	default:
 		return nil, fail(exitUsage, "ops_listen", err.Error()+"; --ops-listen wants HOST:PORT, or off")
 	}
-	o.log.Info("health checks and metrics at http://"+l.Addr(), slog.String("event", "ops.listening"), slog.String("address", l.Addr()))
+	o.log.Info("health checks and metrics at "+l.URL(), slog.String("event", "ops.listening"), slog.String("address", l.Addr()))
 	return func() {
 		if err := l.Close(); err != nil {
 			o.log.Warn("the ops listener did not end well", slog.String("event", "ops.closed"), slog.String("error", err.Error()))

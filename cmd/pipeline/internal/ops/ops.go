@@ -9,9 +9,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	stdlog "log"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"net/netip"
 	"strings"
 	"syscall"
 	"time"
@@ -107,17 +110,18 @@ func checks(list []Check) http.Handler {
 
 // Listener listens.
 type Listener struct {
-	net    net.Listener
-	server *http.Server
-	ended  chan error
+	net     net.Listener
+	server  *http.Server
+	secured *Secured
+	ended   chan error
 }
 
 // ErrInUse says that somebody else listens there.
 var ErrInUse = errors.New("the address is in use")
 
-// Listen begins to listen and serve. Close ends it. The error of a taken address is
-// ErrInUse.
-func Listen(ctx context.Context, address string, h http.Handler) (*Listener, error) {
+// Listen begins to listen and serve, with TLS and a login where secured is not nil. Close
+// ends it. The error of a taken address is ErrInUse.
+func Listen(ctx context.Context, address string, h http.Handler, secured *Secured, log *slog.Logger) (*Listener, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
@@ -125,15 +129,53 @@ func Listen(ctx context.Context, address string, h http.Handler) (*Listener, err
 	case err != nil:
 		return nil, fmt.Errorf("listen on %s: %w", address, err)
 	}
-	s := &Listener{net: l, ended: make(chan error, 1), server: &http.Server{
-		Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
+	s := &Listener{net: l, secured: secured, ended: make(chan error, 1), server: &http.Server{
+		ErrorLog: stdlog.New(complaints{log}, "", 0), Handler: h,
+		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
 	}}
-	go func() { s.ended <- s.server.Serve(l) }()
+	serve := func() error { return s.server.Serve(l) }
+	if secured != nil {
+		serve = func() error { return secured.serve(l, s.server, log) }
+	}
+	go func() { s.ended <- serve() }()
 	return s, nil
+}
+
+// complaints are what an HTTP server says of its connections. Who breaks one off, or is
+// no browser at all, is no matter of those who read the log; a panic is.
+type complaints struct{ log *slog.Logger }
+
+// Write implements io.Writer, for a log.Logger: a message each time.
+func (c complaints) Write(p []byte) (int, error) {
+	level, text := slog.LevelDebug, strings.TrimSpace(string(p))
+	if strings.Contains(text, ": panic serving ") { // by HTTP/1 or HTTP/2
+		level = slog.LevelError
+	}
+	c.log.Log(context.Background(), level, text, slog.String("event", "http.error"))
+	return len(p), nil
+}
+
+// OfThisMachine reports whether no other machine can reach an address, HOST:PORT. A name
+// other than localhost is not looked up: what it means may change.
+func OfThisMachine(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }
 
 // Addr is where it listens: the port that was found where 0 was asked for.
 func (l *Listener) Addr() string { return l.net.Addr().String() }
+
+// URL is Addr with what it is asked by.
+func (l *Listener) URL() string {
+	if l.secured.TLS() {
+		return "https://" + l.Addr()
+	}
+	return "http://" + l.Addr()
+}
 
 // Close ends what is being served.
 func (l *Listener) Close() error {

@@ -3,6 +3,7 @@ package ops_test
 import (
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -74,14 +75,14 @@ func TestPages(t *testing.T) {
 }
 
 func TestListening(t *testing.T) {
-	l, err := ops.Listen(t.Context(), "127.0.0.1:0", ops.Handler(ops.Options{Metrics: prometheus.NewRegistry()}))
+	l, err := ops.Listen(t.Context(), "127.0.0.1:0", ops.Handler(ops.Options{Metrics: prometheus.NewRegistry()}), nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ops.Listen(t.Context(), l.Addr(), http.NotFoundHandler()); !errors.Is(err, ops.ErrInUse) || !strings.Contains(err.Error(), l.Addr()) {
+	if _, err := ops.Listen(t.Context(), l.Addr(), http.NotFoundHandler(), nil, slog.New(slog.DiscardHandler)); !errors.Is(err, ops.ErrInUse) || !strings.Contains(err.Error(), l.Addr()) {
 		t.Errorf("a taken address: %v", err)
 	}
-	if _, err := ops.Listen(t.Context(), "nonsense", http.NotFoundHandler()); err == nil || errors.Is(err, ops.ErrInUse) {
+	if _, err := ops.Listen(t.Context(), "nonsense", http.NotFoundHandler(), nil, slog.New(slog.DiscardHandler)); err == nil || errors.Is(err, ops.ErrInUse) {
 		t.Errorf("no address: %v", err)
 	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
@@ -97,7 +98,7 @@ func TestListening(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Error(err)
 	}
-	again, err := ops.Listen(t.Context(), l.Addr(), http.NotFoundHandler())
+	again, err := ops.Listen(t.Context(), l.Addr(), http.NotFoundHandler(), nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatalf("the address was not given back: %v", err)
 	}

@@ -25,7 +25,9 @@ func (s *Site) follow(w http.ResponseWriter, r *http.Request) {
 	write := func(text string) bool {
 		_ = control.SetWriteDeadline(s.Clock.Now().Add(patientWrite)) // a test's recorder has none
 		_, err := fmt.Fprint(w, text)
-		return err == nil && control.Flush() == nil
+		ok := err == nil && control.Flush() == nil
+		_ = control.SetWriteDeadline(time.Time{}) // HTTP/2 ends a stream then whether or not something is written
+		return ok
 	}
 	changed := s.Poller.Changed()
 	for going := write("retry: 3000\n\n"); going; {

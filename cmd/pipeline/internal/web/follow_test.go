@@ -2,23 +2,58 @@ package web_test
 
 import (
 	"bufio"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"pipeline/cmd/pipeline/internal/ops"
 	"pipeline/cmd/pipeline/internal/web"
+	"pipeline/tests/redistest"
 )
 
 // Every look of the poller is told to a page that follows, also after the time that
 // the listener gives a request to be read; more than a number of pages are refused.
 func TestAPageIsToldOfEveryLook(t *testing.T) {
 	t.Parallel()
+	t.Run("HTTP/1.1", func(t *testing.T) {
+		t.Parallel()
+		followsEveryLook(t, nil, &http.Transport{})
+	})
+	// A connection with TLS carries all requests of a browser at once.
+	t.Run("HTTP/2.0", func(t *testing.T) {
+		t.Parallel()
+		authority := redistest.NewAuthority(t, "authority")
+		server, path := authority.Issue("pipeline", redistest.ForLoopback), filepath.Join(t.TempDir(), "web.yml")
+		if err := os.WriteFile(path, fmt.Appendf(nil, "tls_server_config: {cert_file: %s, key_file: %s}", server.Cert, server.Key), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		secured, err := ops.Secure(path, "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ca, err := os.ReadFile(authority.CA)
+		if err != nil {
+			t.Fatal(err)
+		}
+		roots := x509.NewCertPool()
+		roots.AppendCertsFromPEM(ca)
+		followsEveryLook(t, secured, &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true})
+	})
+}
+
+func followsEveryLook(t *testing.T, secured *ops.Secured, transport *http.Transport) {
+	t.Helper()
 	w := inMemory(t)
-	l, err := ops.Listen(t.Context(), "127.0.0.1:0", w.site)
+	l, err := ops.Listen(t.Context(), "127.0.0.1:0", w.site, secured, slog.New(slog.DiscardHandler))
 	w.ok(err)
-	client := &http.Client{Transport: &http.Transport{}}
+	client := &http.Client{Transport: transport}
 	defer client.CloseIdleConnections()
 	type followed struct {
 		status int
@@ -27,10 +62,13 @@ func TestAPageIsToldOfEveryLook(t *testing.T) {
 		end    func()
 	}
 	follow := func() followed {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+l.Addr()+"/follow", http.NoBody)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, l.URL()+"/follow", http.NoBody)
 		w.ok(err)
 		a, err := client.Do(r) //nolint:bodyclose // end closes it
 		w.ok(err)
+		if a.Proto != t.Name()[strings.LastIndex(t.Name(), "/HTTP")+1:] {
+			t.Fatalf("it speaks %s", a.Proto)
+		}
 		return followed{a.StatusCode, a.Header.Get("Content-Type"), bufio.NewScanner(a.Body), func() { _ = a.Body.Close() }}
 	}
 	first := follow()

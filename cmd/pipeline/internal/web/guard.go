@@ -7,33 +7,37 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"pipeline/cmd/pipeline/internal/ops"
 )
 
-// ExposedError is an address that others than this machine could reach.
-type ExposedError struct{ Address string }
+// ExposedError is an address that others than this machine could reach, and a page
+// that is not fit for it: for want of TLS, of a login, or of names that it answers to.
+type ExposedError struct{ Address, Lacks string }
 
 // Error says what to do instead.
 func (e *ExposedError) Error() string {
-	return fmt.Sprintf("the page has no login, and %s can be reached from other machines; "+
+	return fmt.Sprintf("%s can be reached from other machines, and the page has no %s; "+
 		"listen on 127.0.0.1 and reach it through a tunnel (ssh -L 9631:127.0.0.1:9631 HOST, kubectl port-forward POD 9631), "+
-		"or put a proxy with a login before it on the same machine, and name its host with --ui-host", e.Address)
+		"put a proxy with a login before it on the same machine, and name its host with --ui-host, "+
+		"or give it TLS and a login of its own with --ui-web-config FILE", e.Address, e.Lacks)
 }
 
 // CheckAddress reports an address that is no HOST:PORT, or, as *ExposedError, one
-// that is not of this machine alone. A name other than localhost is not looked up:
-// what it means may change.
-func CheckAddress(address string) error {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
+// that is not of this machine alone while the page lacks TLS or a login.
+func CheckAddress(address string, secured *ops.Secured) error {
+	if _, _, err := net.SplitHostPort(address); err != nil {
 		return fmt.Errorf("%q is no HOST:PORT", address)
 	}
-	if host == "localhost" {
+	switch {
+	case ops.OfThisMachine(address):
 		return nil
+	case !secured.Login():
+		return &ExposedError{address, "login"}
+	case !secured.TLS():
+		return &ExposedError{address, "TLS"}
 	}
-	if ip, err := netip.ParseAddr(host); err == nil && ip.Unmap().IsLoopback() {
-		return nil
-	}
-	return &ExposedError{address}
+	return nil
 }
 
 // policy allows a page what comes from here, and nothing else: no script or style

@@ -7,12 +7,15 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
 
 	"pipeline/cmd/pipeline/internal/build"
+	"pipeline/cmd/pipeline/internal/ops"
 	"pipeline/cmd/pipeline/internal/web"
 	"pipeline/engine/broker"
 	"pipeline/engine/broker/memory"
@@ -195,7 +198,7 @@ func TestAddressesThatOthersCanReachAreRefused(t *testing.T) {
 		"0.0.0.0:9631": "exposed", ":9631": "exposed", "[::]:9631": "exposed", "10.1.2.3:9631": "exposed", "example.com:9631": "exposed",
 		"localhost.example.com:80": "exposed", "9631": "wrong", "127.0.0.1": "wrong", "": "wrong",
 	} {
-		err := web.CheckAddress(address)
+		err := web.CheckAddress(address, nil)
 		exposed, is := errors.AsType[*web.ExposedError](err)
 		switch {
 		case want == "" && err != nil, want == "exposed" && !is, want == "wrong" && (err == nil || is):
@@ -203,6 +206,25 @@ func TestAddressesThatOthersCanReachAreRefused(t *testing.T) {
 		case is && (!strings.Contains(exposed.Error(), "tunnel") || !strings.Contains(exposed.Error(), "--ui-host")):
 			t.Errorf("it does not say what to do: %v", exposed)
 		}
+	}
+}
+
+// A login that was meant for this machine alone has no TLS, and does not do for others.
+func TestAPageOfOthersNeedsTLSAndALogin(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "web.yml")
+	if err := os.WriteFile(path, []byte("basic_auth_users: {ada: $2y$10$QOauhQNbBCuQDKes6eFzPeMqBSjb7Mr5DUmpZ/VcEd00UAV/LDeSi}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := ops.Secure(path, "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := web.CheckAddress("127.0.0.1:0", s); err != nil {
+		t.Error(err)
+	}
+	if err := web.CheckAddress("10.1.2.3:0", s); err == nil || !strings.Contains(err.Error(), "no TLS") {
+		t.Error(err)
 	}
 }
 
