@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -103,7 +104,7 @@ func TestCredentials(t *testing.T) {
 
 // A user with just some rights gets an error that names the rule it lacks.
 func TestPermissions(t *testing.T) {
-	for _, version := range redistest.Versions {
+	for _, version := range slices.Concat(redistest.Versions, others) {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			s := redistest.Start(t, version)

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"pipeline/engine/broker"
 )
 
 func TestKeysShareTheSlotOfTheirStream(t *testing.T) {
@@ -57,6 +59,18 @@ func TestVersions(t *testing.T) {
 	} {
 		if got := versionBefore(c.x, c.y); got != c.want {
 			t.Errorf("%q before %q: %v", c.x, c.y, got)
+		}
+	}
+	for _, c := range []struct {
+		software, have, since string
+		want                  bool
+	}{
+		{"redis", "7.0.15", "6.2.0", true}, {"redis", "7.0.15", "8.4.0", false}, {"redis", "", "6.2.0", false},
+		{"valkey", "9.1.2", "6.2.0", true}, {"valkey", "9.1.2", "7.0.0", true}, {"valkey", "9.1.2", "8.2.0", false}, {"valkey", "", "6.2.0", true},
+		{"dragonfly", "df-v1", "6.2.0", false}, {"", "", "6.2.0", false},
+	} {
+		if got := atLeast(&broker.Server{Software: c.software, Version: c.have}, c.since); got != c.want {
+			t.Errorf("%s %s has what came with %s: %v", c.software, c.have, c.since, got)
 		}
 	}
 	for info, want := range map[string][2]string{

@@ -54,8 +54,8 @@ const documentedSince = "7.0.0"
 
 // Probe implements broker.Broker. Name, version and what is evicted come from INFO,
 // or name and version from HELLO where the login may not run INFO. Features are tried on a key that
-// does not exist; where a trial is not allowed, the version decides, but only
-// for Redis itself, because forks count differently.
+// does not exist; where a trial is not allowed, the version decides: that of Redis
+// itself, and for a fork the one that it began from.
 func (b *Broker) Probe(ctx context.Context) (broker.Server, error) {
 	op := operation{name: "probe"}
 	s, err := b.identify(ctx)
@@ -180,10 +180,18 @@ func softwareOf(info string) (software, version string) {
 	return software, version
 }
 
+// origins are the versions of Redis that forks began from. They count their own, and
+// what Redis had before they have, too.
+var origins = map[string]string{"valkey": "7.2.4"}
+
 // atLeast compares versions of Redis; other software is never said to have
-// what was not seen.
+// what was not seen, unless it is known to come from a version that had it.
 func atLeast(s *broker.Server, version string) bool {
-	return s.Software == "redis" && !versionBefore(s.Version, version)
+	have := s.Version
+	if s.Software != "redis" {
+		have = origins[s.Software]
+	}
+	return have != "" && !versionBefore(have, version)
 }
 
 // versionBefore compares dotted numbers.
