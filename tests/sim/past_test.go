@@ -109,6 +109,20 @@ var past = []struct {
 			return m
 		}, says: "lost",
 	},
+	{
+		name: "a copy that is made and lost within a moment", version: "8.6.3",
+		shape: func(s *shape) { s.Split, s.Batch = true, 3 },
+		acts: []act{
+			publishes(order{do: "ack", x: 1}, order{do: "ack", x: 1}, order{do: "retry", x: 1}, order{do: "slow", x: 1}),
+			{kind: flush},
+		},
+		then: []act{publishes(order{do: "reply"})},
+		fault: func(b broker.Broker) broker.Broker {
+			m := published(func(s *broker.Step) { s.Publish = nil })
+			m.Broker = b
+			return m
+		}, says: "lost",
+	},
 }
 
 // floorless writes no floors, and says that it does.

@@ -240,9 +240,11 @@ func (s *sim) actOnServer(ctx context.Context, a *act) {
 }
 
 // pass lets a moment pass, so that no id is given twice: what a server has lost
-// is older than what it adds afterwards.
+// is older than what it adds afterwards. What is added meanwhile is looked at before
+// it is lost.
 func (s *sim) pass(ctx context.Context) {
 	s.do("advance", s.Advance(ctx, 5*time.Millisecond))
+	s.model.look()
 }
 
 func (s *sim) publish(orders []order) {
