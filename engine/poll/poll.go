@@ -25,6 +25,10 @@ const Every = 5 * time.Second
 // Patience is how long one look may take. The server counts as away after it.
 const Patience = 10 * time.Second
 
+// settling is how long Run waits before a look that Soon asked for: what changes, such
+// as groups that are created, seldom changes alone.
+const settling = 200 * time.Millisecond
+
 // Server is what of a broker is needed.
 type Server interface {
 	Survey(ctx context.Context, asks []broker.Ask) (broker.Survey, error)
@@ -47,25 +51,52 @@ type Poller struct {
 	mu      sync.Mutex
 	history history
 	changed chan struct{}
+	// soon is closed where another look is wanted, which wished says as well.
+	soon   chan struct{}
+	wished bool
 }
 
 // New returns a poller that has asked nothing yet. random, in [0, 1), spreads its
 // times.
 func New(p *spec.Pipeline, s Server, c clock.Clock, random func() float64) *Poller {
-	o := &Poller{server: s, clock: c, random: random, changed: make(chan struct{})}
+	o := &Poller{server: s, clock: c, random: random, changed: make(chan struct{}), soon: make(chan struct{})}
 	o.streams, o.plan = outline(p)
 	o.latest.Store(&Snapshot{Streams: o.streams})
 	return o
 }
 
-// Run asks the server at once and then every few seconds until ctx is done.
+// Run asks the server at once and then every few seconds, or sooner where Soon was
+// called, until ctx is done.
 func (p *Poller) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		p.Once(ctx)
-		pause := time.Duration((0.9 + 0.2*p.random()) * float64(Every))
-		if clock.Sleep(ctx, p.clock, pause) != nil {
-			return
-		}
+		p.pause(ctx)
+	}
+}
+
+// pause waits until it is time for the next look, or ctx is done.
+func (p *Poller) pause(ctx context.Context) {
+	p.mu.Lock()
+	soon := p.soon
+	p.mu.Unlock()
+	if woken, _ := clock.Nap(ctx, p.clock, time.Duration((0.9+0.2*p.random())*float64(Every)), soon); woken {
+		_ = clock.Sleep(ctx, p.clock, settling)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.wished { // what changed meanwhile is seen by the look to come
+		p.soon, p.wished = make(chan struct{}), false
+	}
+}
+
+// Soon has Run look again within a moment: something has changed of which people would
+// otherwise see for seconds how it was. It returns at once.
+func (p *Poller) Soon() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.wished {
+		p.wished = true
+		close(p.soon)
 	}
 }
 

@@ -226,6 +226,55 @@ func TestItAsksEveryFiveSecondsAndKeepsAnHour(t *testing.T) {
 	}
 }
 
+// What changes is seen within a moment, with what changes beside it, and not once for each.
+func TestWhatChangesIsSeenSoon(t *testing.T) {
+	w := newWorld(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	looked := w.poller.Changed()
+	running.Go(func() { w.poller.Run(ctx) })
+	look := func() time.Duration {
+		began := w.clock.Now()
+		w.next()
+		<-looked
+		looked = w.poller.Changed()
+		return w.clock.Now().Sub(began)
+	}
+	<-looked
+	looked = w.poller.Changed()
+	w.group("ledger")
+	w.poller.Soon()
+	w.poller.Soon()
+	w.sleepsLess(poll.Every / 2)
+	w.group("fraud")
+	w.poller.Soon()
+	if after := look(); after > 500*time.Millisecond {
+		t.Errorf("it looks after %v", after)
+	}
+	for _, g := range w.pipeline.Groups {
+		if !w.poller.Latest().Group(g).Known {
+			t.Errorf("it does not see %s", g.Name)
+		}
+	}
+	w.sleepsLess(2 * poll.Every)
+	if after := look(); after != poll.Every {
+		t.Errorf("nothing else has changed, and it looks after %v", after)
+	}
+	cancel()
+	running.Wait()
+}
+
+// sleepsLess waits until the poller sleeps for less than d.
+func (w *world) sleepsLess(d time.Duration) {
+	w.t.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); runtime.Gosched() {
+		if due, sleeps := w.clock.Next(); sleeps && due.Sub(w.clock.Now()) < d {
+			return
+		}
+	}
+	w.t.Fatal("the poller does not go to sleep")
+}
+
 // next waits until the poller sleeps and moves the clock to when it wakes.
 func (w *world) next() {
 	w.t.Helper()

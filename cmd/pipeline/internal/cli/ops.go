@@ -67,12 +67,31 @@ func (a *app) observe(cmd *cobra.Command, flags opsFlags, p *spec.Pipeline, b po
 
 // observeQuietly is observe for a process that serves no health and no metrics.
 func (a *app) observeQuietly(p *spec.Pipeline, b poll.Server, log *slog.Logger, next observe.Observer) *observed {
-	m := metrics.New(p, a.clock, metrics.Build{Version: version, Revision: revision()}, next)
-	o := &observed{Metrics: m, flags: opsFlags{listen: opsOff}, app: a, log: log, poller: poll.New(p, b, a.clock, rand.Float64), pipeline: p}
-	m.Poll(o.poller)
+	poller := poll.New(p, b, a.clock, rand.Float64)
+	m := metrics.New(p, a.clock, metrics.Build{Version: version, Revision: revision()}, turns{next, poller})
+	o := &observed{Metrics: m, flags: opsFlags{listen: opsOff}, app: a, log: log, poller: poller, pipeline: p}
+	m.Poll(poller)
 	o.registry, o.exports = prometheus.NewRegistry(), &telemetry.Telemetry{}
 	o.registry.MustRegister(m, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return o
+}
+
+// turns has the poller look when the engine knows that what was found is so no more.
+type turns struct {
+	observe.Observer
+
+	poller *poll.Poller
+}
+
+// Event implements observe.Observer.
+func (t turns) Event(e observe.Event) {
+	switch e.Name {
+	case observe.EventGroupCreated, observe.EventGroupRestored, observe.EventReading, observe.EventFailed,
+		observe.EventServerLost, observe.EventServerBack:
+		t.poller.Soon()
+	default:
+	}
+	t.Observer.Event(e)
 }
 
 // checks are what the probes of a process ask.
