@@ -77,6 +77,11 @@ func (c *counts) heard(s *broker.Settlement, res *broker.SettleResult) {
 		switch result, ok := c.open[h]; {
 		case ok:
 			c.count(c.unheard, s.Consumer, result) // it may be taken for what it was, or for stale
+			for _, word := range said {
+				if result == observe.ResultDuplicate && word != result { // or for what it would have been, since its key is forgotten
+					c.count(c.unheard, s.Consumer, word)
+				}
+			}
 			delete(c.open, h)
 		case c.again[s.Owner]: // it may take for its own what somebody else has settled
 			for _, result := range said {

@@ -377,6 +377,17 @@ func (m *model) excused(worker string, at time.Time) bool {
 	return false
 }
 
+// chosen is when a worker chose what it started at a time: before it stood still, where
+// it did so in between.
+func chosen(w *harness.Worker, started time.Time) time.Time {
+	for _, p := range w.Pauses() {
+		if !p.To.IsZero() && !started.Before(p.From) && !started.After(p.To) {
+			return p.From
+		}
+	}
+	return started
+}
+
 // running is told that a handler is called, and returns what is to be called
 // when it has returned.
 func (s *sim) running(ctx context.Context, d *sandbox.Delivery, k place) (done func()) {
@@ -397,7 +408,7 @@ func (s *sim) running(ctx context.Context, d *sandbox.Delivery, k place) (done f
 	}
 	m.busy[l] = k.n
 	m.held(l, k, id)
-	if problem := m.order.starts(l, d, id, s.LastCall(d.Subscription, id).Time); problem != "" {
+	if problem := m.order.starts(l, d, id, chosen(w, s.LastCall(d.Subscription, id).Time)); problem != "" {
 		m.wrong("%s: entry %v of key %s at %s", problem, id, d.Key, l.consumer)
 	}
 	return func() {

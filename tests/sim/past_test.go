@@ -103,11 +103,7 @@ var past = []struct {
 			publishes(order{do: "broken", x: 3, key: 3, mark: 3}, order{do: "nothing", x: 2, mark: 1}, order{do: "reply", x: 2, key: 3, mark: 1}),
 			{kind: fault, fault: harness.Fault{Kind: harness.Crash, At: harness.AfterAck, Nth: 2}}, after(21100 * time.Millisecond),
 		},
-		fault: func(b broker.Broker) broker.Broker {
-			m := published(func(s *broker.Step) { s.Publish = nil })
-			m.Broker = b
-			return m
-		}, says: "lost",
+		fault: unpublished, says: "lost",
 	},
 	{
 		name: "a copy that is made and lost within a moment", version: "8.6.3",
@@ -116,13 +112,36 @@ var past = []struct {
 			publishes(order{do: "ack", x: 1}, order{do: "ack", x: 1}, order{do: "retry", x: 1}, order{do: "slow", x: 1}),
 			{kind: flush},
 		},
-		then: []act{publishes(order{do: "reply"})},
-		fault: func(b broker.Broker) broker.Broker {
-			m := published(func(s *broker.Step) { s.Publish = nil })
-			m.Broker = b
-			return m
-		}, says: "lost",
+		then:  []act{publishes(order{do: "reply"})},
+		fault: unpublished, says: "lost",
 	},
+	{
+		name: "an entry that is chosen, and started after its process stood still", version: "8.6.3",
+		acts: []act{
+			publishes(order{do: "after", x: 1}), after(10 * time.Millisecond),
+			{kind: fault, fault: harness.Fault{Kind: harness.Stall, At: harness.BeforeRun, Nth: 1, For: 10 * time.Millisecond}},
+			{kind: stall, d: 1510 * time.Millisecond}, publishes(order{do: "ack", x: 1}),
+		},
+		then:  []act{publishes(order{do: "reply"})},
+		fault: unpublished, says: "lost",
+	},
+	{
+		name: "a duplicate whose answer is lost until its key is forgotten", version: "7.0.15",
+		shape: func(s *shape) { s.Window = 5 * time.Second },
+		acts: []act{
+			{kind: fault, fault: harness.Fault{Kind: harness.LostReply, At: harness.AtSettle, Nth: 3, For: 10 * time.Millisecond}},
+			publishes(order{do: "ack", x: 1, mark: 1}, order{do: "ack", x: 1, mark: 1}), {kind: stall, d: 7600 * time.Millisecond},
+		},
+		then:  []act{publishes(order{do: "reply"})},
+		fault: unpublished, says: "lost",
+	},
+}
+
+// unpublished acknowledges what is to be published, and publishes nothing.
+func unpublished(b broker.Broker) broker.Broker {
+	m := published(func(s *broker.Step) { s.Publish = nil })
+	m.Broker = b
+	return m
 }
 
 // floorless writes no floors, and says that it does.
