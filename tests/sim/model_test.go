@@ -408,7 +408,8 @@ func (s *sim) running(ctx context.Context, d *sandbox.Delivery, k place) (done f
 	}
 	m.busy[l] = k.n
 	m.held(l, k, id)
-	if problem := m.order.starts(l, d, id, chosen(w, s.LastCall(d.Subscription, id).Time)); problem != "" {
+	at := s.LastCall(d.Subscription, id).Time
+	if problem := m.order.starts(l, d, id, at, chosen(w, at)); problem != "" {
 		m.wrong("%s: entry %v of key %s at %s", problem, id, d.Key, l.consumer)
 	}
 	return func() {

@@ -45,7 +45,7 @@ type arrival struct {
 	time   time.Time
 }
 
-// begun is one run of an entry: what it was that came, and when it was started.
+// begun is one run of an entry: what it was that came, and when it was chosen to be started.
 // From the third delivery on a start is written down first, which takes its time:
 // when such an entry was chosen is not known.
 type begun struct {
@@ -111,8 +111,9 @@ func (o *ordering) begun(owner broker.Owner, ids []broker.ID, holdings []broker.
 	}
 }
 
-// starts is told that an entry runs that was started at a time, and returns what is wrong with that.
-func (o *ordering) starts(l lane, d *sandbox.Delivery, id broker.ID, at time.Time) string {
+// starts is told that an entry runs that was started at a time, and chosen then or before, and returns what is
+// wrong with that.
+func (o *ordering) starts(l lane, d *sandbox.Delivery, id broker.ID, at, chosenAt time.Time) string {
 	o.moment++
 	h := holding{l.consumer, id}
 	came, picked := o.picked[h]
@@ -123,7 +124,7 @@ func (o *ordering) starts(l lane, d *sandbox.Delivery, id broker.ID, at time.Tim
 		came = o.before[h]
 	}
 	defer func() {
-		o.started[l] = append(o.started[l], begun{id, came, at, d.Deliveries < broker.Recorded})
+		o.started[l] = append(o.started[l], begun{id, came, chosenAt, d.Deliveries < broker.Recorded})
 		for owner, ids := range o.checked {
 			if owner.Consumer == l.consumer {
 				o.checked[owner] = without(ids, id)
