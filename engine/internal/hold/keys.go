@@ -303,7 +303,15 @@ func (k *Keys) queue(key string) *queue {
 	return q
 }
 
+// insert adds an entry at its place. An id that is known under another key is that of
+// another entry by now: a server that lost its last writes gave it once more. The
+// earlier one is gone, and must not keep its key closed.
 func (k *Keys) insert(q *queue, at int, e entry) {
+	if other := k.ids[e.id]; other != nil {
+		i, _ := other.find(e.id)
+		k.remove(other, i)
+		k.place(other)
+	}
 	q.entries = slices.Insert(q.entries, at, e)
 	k.ids[e.id] = q
 }

@@ -175,6 +175,31 @@ func TestOneThatIsNotPendingHereAnyMoreOpensItsKey(t *testing.T) {
 	}
 }
 
+// A server that has lost its last writes gives ids once more. What they named is gone, and must not keep its key closed.
+func TestAnIDThatComesUnderAnotherKeyNamesAnotherEntry(t *testing.T) {
+	for name, verb := range map[string]batch.Verb{"that waits": batch.Wait, "that is settled": batch.Ack} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, 0)
+			first := s.run("a", 1, batch.Wait, time.Second)
+			s.hold("a", 2)
+			s.hold("a", 3)
+			s.written(first)
+			again := s.run("b", 2, verb, time.Hour)
+			s.written(again)
+			s.takes(now.Add(time.Second), 9, 1)
+			s.written(s.run("a", 1, batch.Ack, 0))
+			s.takes(now.Add(time.Second), 9, 3)
+			s.written(s.run("a", 3, batch.Ack, 0))
+			if verb == batch.Wait {
+				s.counts(1, 1)
+				s.takes(now.Add(time.Hour), 9, 2)
+				s.written(s.run("b", 2, batch.Ack, 0))
+			}
+			s.counts(0, 0)
+		})
+	}
+}
+
 func TestWhatCouldNotBeFetchedIsTriedAgain(t *testing.T) {
 	s := newScene(t, 0)
 	s.written(s.run("a", 1, batch.Wait, 0))
