@@ -240,10 +240,16 @@ func (s *sim) actOnServer(ctx context.Context, a *act) {
 }
 
 // pass lets a moment pass, so that no id is given twice: what a server has lost
-// is older than what it adds afterwards. What is added meanwhile is looked at before
-// it is lost.
+// is older than what it adds afterwards, also where its clock was set back. What is
+// added meanwhile is looked at before it is lost.
 func (s *sim) pass(ctx context.Context) {
-	s.do("advance", s.Advance(ctx, 5*time.Millisecond))
+	behind := time.Duration(0)
+	for _, stream := range []string{"in", "out", "dead"} {
+		info, err := s.Server().StreamInfo(ctx, stream)
+		s.do("look at "+stream, err)
+		behind = max(behind, time.UnixMilli(int64(info.LastID.Ms)).Sub(s.time()))
+	}
+	s.do("advance", s.Advance(ctx, behind+5*time.Millisecond))
 	s.model.look()
 }
 
