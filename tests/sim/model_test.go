@@ -454,13 +454,32 @@ func (m *model) settled(worker string, s *broker.Settlement, res *broker.SettleR
 	}
 }
 
-// await notes that an entry is retried.
+// await notes that an entry is retried, unless it was taken over before the answer came.
 func (m *model) await(k place, id broker.ID) {
 	l := m.lanes[k]
+	if by := m.sim.holder(k.group, id); by != "" && by != l.consumer && m.excused(m.counts.worker(l.consumer), m.sim.Now()) {
+		return
+	}
 	if m.waiting[l] == nil {
 		m.waiting[l] = map[broker.ID]bool{}
 	}
 	m.waiting[l][id] = true
+}
+
+// came is told of what a read, a claim or a sweep brought. What a consumer may lose it is
+// not waiting for any more, however long who took it lets it lie.
+func (m *model) came(o broker.Owner, ds []broker.Delivery) {
+	m.order.came(o, ds)
+	for i := range ds {
+		k, ok := m.known[ds[i].ID]
+		if !ok {
+			continue
+		}
+		l := m.lanes[place{o.Group, k.n}]
+		if m.waiting[l][ds[i].ID] && l.consumer != o.Consumer && m.excused(m.counts.worker(l.consumer), m.sim.Now()) {
+			delete(m.waiting[l], ds[i].ID)
+		}
+	}
 }
 
 // held checks, as an entry runs, that no earlier one of its key is retried by the

@@ -92,26 +92,40 @@ func (w wire) RestoreGroup(ctx context.Context, stream, group string) (at broker
 
 func (w wire) Read(ctx context.Context, r broker.ReadRequest) ([]broker.Delivery, error) {
 	ds, err := pass(w, "read", func() ([]broker.Delivery, error) { return w.Broker.Read(ctx, r) })
-	w.sim.model.order.came(r.Owner, ds)
+	w.sim.model.came(r.Owner, ds)
 	return ds, err
 }
 
 func (w wire) AutoClaim(ctx context.Context, r broker.AutoClaimRequest) (broker.AutoClaimed, error) {
 	page, err := pass(w, "autoclaim", func() (broker.AutoClaimed, error) { return w.Broker.AutoClaim(ctx, r) })
-	w.sim.model.order.came(r.Owner, page.Deliveries)
+	w.sim.model.came(r.Owner, page.Deliveries)
 	return page, err
 }
 
 func (w wire) TakeOver(ctx context.Context, o broker.Owner, from string, ids []broker.ID) (broker.TakenOver, error) {
 	taken, err := pass(w, "take over", func() (broker.TakenOver, error) { return w.Broker.TakeOver(ctx, o, from, ids) })
-	w.sim.model.order.came(o, taken.Deliveries)
+	w.sim.model.came(o, taken.Deliveries)
 	return taken, err
 }
 
 func (w wire) Admit(ctx context.Context, r broker.AdmitRequest) ([]broker.Admission, error) {
 	admissions, err := pass(w, "admit", func() ([]broker.Admission, error) { return w.Broker.Admit(ctx, r) })
-	w.sim.model.order.asked(r.Owner)
+	w.sim.model.order.asked(r.Owner, redelivered(r.Entries))
 	return admissions, err
+}
+
+func redelivered(entries []broker.Redelivery) (ids []broker.ID) {
+	for i := range entries {
+		ids = append(ids, entries[i].ID)
+	}
+	return ids
+}
+
+func waiting(waits []broker.Wait) (ids []broker.ID) {
+	for i := range waits {
+		ids = append(ids, waits[i].ID)
+	}
+	return ids
 }
 
 func (w wire) Marked(ctx context.Context, r broker.MarkedRequest) ([]broker.Mark, error) {
@@ -140,7 +154,7 @@ func (w wire) Release(ctx context.Context, o broker.Owner, ids []broker.ID, idle
 
 func (w wire) Settle(ctx context.Context, s *broker.Settlement) (broker.SettleResult, error) {
 	res, err := pass(w, "settle", func() (broker.SettleResult, error) { return w.settle(ctx, s) })
-	w.sim.model.order.asked(s.Owner)
+	w.sim.model.order.asked(s.Owner, append(waiting(s.Waits), s.Acks...))
 	if err == nil {
 		w.sim.model.acknowledges(s, &res)
 		w.sim.model.settled(w.worker, s, &res)

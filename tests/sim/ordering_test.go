@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"pipeline/engine/broker"
@@ -28,9 +29,27 @@ type ordering struct {
 	picked map[holding]arrival
 	// started are the starts of each key in each consumer.
 	started map[lane][]begun
-	// checked are what a consumer was given last, together with entries that it has
-	// to ask the server about before any of them is queued.
-	checked map[broker.Owner][]broker.ID
+	// reads counts what was read, first is when each entry came to each consumer that
+	// it has not started since: what comes once more while it is held there is left as
+	// it is.
+	reads int
+	first map[holding]first
+	// checked are what a consumer was given, read by read, together with entries that
+	// it has to ask the server about before any of them is queued.
+	checked map[broker.Owner][]checked
+}
+
+// first is when an entry came, and by which read.
+type first struct {
+	arrival
+
+	read int
+}
+
+// checked is one read of which something is asked about.
+type checked struct {
+	read int
+	ids  []broker.ID
 }
 
 // holding is an entry at a consumer.
@@ -58,7 +77,7 @@ type begun struct {
 func (o *ordering) init(now func() time.Time) {
 	o.now, o.arrived, o.ended = now, map[holding]arrival{}, map[holding]int{}
 	o.before, o.picked = map[holding]arrival{}, map[holding]arrival{}
-	o.started, o.checked = map[lane][]begun{}, map[broker.Owner][]broker.ID{}
+	o.started, o.checked, o.first = map[lane][]begun{}, map[broker.Owner][]checked{}, map[holding]first{}
 }
 
 // came is told of what a read, a claim or a sweep brought.
@@ -70,25 +89,36 @@ func (o *ordering) came(owner broker.Owner, ds []broker.Delivery) {
 		ids = append(ids, ds[i].ID)
 		asks = asks || ds[i].Deliveries > 0 || len(ds[i].Fields) == 0
 	}
-	o.arrive(owner, ids)
+	o.reads++
+	o.arrive(owner, ids, o.reads)
 	if asks {
-		o.checked[owner] = ids
+		o.checked[owner] = append(o.checked[owner], checked{o.reads, ids})
 	}
 }
 
-// asked is told that a consumer has asked the server about what it was given.
-func (o *ordering) asked(owner broker.Owner) {
+// asked is told that a consumer has asked the server about entries: those that came
+// with them are queued now, and those of earlier reads were before.
+func (o *ordering) asked(owner broker.Owner, about []broker.ID) {
 	o.moment++
-	o.arrive(owner, o.checked[owner])
+	for i, c := range o.checked[owner] {
+		if slices.ContainsFunc(c.ids, func(id broker.ID) bool { return slices.Contains(about, id) }) {
+			o.checked[owner] = o.checked[owner][i:]
+			o.arrive(owner, c.ids, c.read)
+			return
+		}
+	}
 }
 
-func (o *ordering) arrive(owner broker.Owner, ids []broker.ID) {
+func (o *ordering) arrive(owner broker.Owner, ids []broker.ID, read int) {
 	for _, id := range ids {
 		h := holding{owner.Consumer, id}
 		if last, again := o.arrived[h]; again && last.time.Before(o.now()) {
 			o.before[h] = last
 		}
 		o.arrived[h] = arrival{o.moment, o.now()}
+		if f, held := o.first[h]; !held || f.read == read {
+			o.first[h] = first{o.arrived[h], read}
+		}
 	}
 }
 
@@ -124,10 +154,17 @@ func (o *ordering) starts(l lane, d *sandbox.Delivery, id broker.ID, at, chosenA
 		came = o.before[h]
 	}
 	defer func() {
-		o.started[l] = append(o.started[l], begun{id, came, chosenAt, d.Deliveries < broker.Recorded})
-		for owner, ids := range o.checked {
-			if owner.Consumer == l.consumer {
-				o.checked[owner] = without(ids, id)
+		queued := came
+		if f, ok := o.first[h]; ok && f.moment < came.moment {
+			queued = f.arrival
+		}
+		delete(o.first, h)
+		o.started[l] = append(o.started[l], begun{id, queued, chosenAt, d.Deliveries < broker.Recorded})
+		for owner, reads := range o.checked {
+			for i := range reads {
+				if owner.Consumer == l.consumer {
+					reads[i].ids = without(reads[i].ids, id)
+				}
 			}
 		}
 	}()

@@ -27,6 +27,17 @@ func after(d time.Duration) act { return act{kind: advance, d: d} }
 
 func publishes(orders ...order) act { return act{kind: publish, entries: orders} }
 
+func killedAt(nth int) act {
+	return act{kind: fault, fault: harness.Fault{Kind: harness.Crash, At: harness.BeforeRun, Nth: nth, For: 10 * time.Millisecond}}
+}
+
+func lostReply(nth int) act {
+	return act{kind: fault, fault: harness.Fault{Kind: harness.LostReply, At: harness.AtSettle, Nth: nth, For: 10 * time.Millisecond}}
+}
+
+// three are three entries with which nothing is wrong.
+var three = []order{{do: "ack", x: 1}, {do: "ack", x: 1}, {do: "ack", x: 1}}
+
 // past are histories of which the model once said wrongly that something is wrong
 // with them, and what it must find there where the product has a fault.
 var past = []struct {
@@ -129,8 +140,34 @@ var past = []struct {
 		name: "a duplicate whose answer is lost until its key is forgotten", version: "7.0.15",
 		shape: func(s *shape) { s.Window = 5 * time.Second },
 		acts: []act{
-			{kind: fault, fault: harness.Fault{Kind: harness.LostReply, At: harness.AtSettle, Nth: 3, For: 10 * time.Millisecond}},
+			lostReply(3),
 			publishes(order{do: "ack", x: 1, mark: 1}, order{do: "ack", x: 1, mark: 1}), {kind: stall, d: 7600 * time.Millisecond},
+		},
+		then:  []act{publishes(order{do: "reply"})},
+		fault: unpublished, says: "lost",
+	},
+	{
+		name: "an entry that its own consumer claims while it is held", version: "8.6.3",
+		shape: func(s *shape) { s.Workers, s.NewMinIdle = 2, minIdle/2 },
+		acts: []act{
+			lostReply(1), {kind: start}, lostReply(1), publishes(three...), after(10 * time.Millisecond),
+			publishes(slices.Concat(three, three)...), killedAt(1), {kind: room}, {kind: stall, n: 4, d: 830 * time.Millisecond},
+			publishes(order{do: "after", x: 1, mark: 5}, order{do: "after", x: 1, mark: 4}, order{do: "after", x: 2, key: 3}, order{do: "large", x: 1, key: 1, mark: 3}),
+			{kind: start, n: 3}, {kind: setTime, d: 9500 * time.Millisecond},
+		},
+		then:  []act{publishes(order{do: "reply"})},
+		fault: unpublished, says: "lost",
+	},
+	{
+		name: "an entry that is taken before its consumer hears that it waits", version: "7.0.15",
+		shape: func(s *shape) { s.Attempts, s.NewMinIdle, s.Hold = 5, 2*minIdle, true },
+		acts: []act{
+			{kind: start}, {kind: restart}, lostReply(1), {kind: fault, fault: harness.Fault{Kind: harness.Slow, Nth: 1, For: 10 * time.Millisecond}},
+			after(380 * time.Millisecond), killedAt(1), lostReply(1),
+			publishes(order{do: "broken", x: 1}, order{do: "slow", x: 1}, order{do: "after", x: 1, key: 2}, order{do: "nothing", x: 1, key: 2},
+				order{do: "ack", x: 1}, order{do: "ack", x: 1}),
+			{kind: fault, fault: harness.Fault{Kind: harness.Slow, Nth: 4, For: 7900 * time.Millisecond}}, {kind: start}, {kind: kill, n: 3},
+			{kind: stall, n: 5, d: 2190 * time.Millisecond}, {kind: start, n: 5}, {kind: setTime, d: 29 * time.Second},
 		},
 		then:  []act{publishes(order{do: "reply"})},
 		fault: unpublished, says: "lost",
