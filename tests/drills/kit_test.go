@@ -8,7 +8,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -146,9 +145,9 @@ func newDrill(t *testing.T, version string) *drill {
 	if rules.code != 0 {
 		t.Fatal(rules.text)
 	}
-	d.address = freeAddress(t)
-	monitor := freeAddress(t)
-	d.page = freeAddress(t)
+	d.address = redistest.FreeAddress(t)
+	monitor := redistest.FreeAddress(t)
+	d.page = redistest.FreeAddress(t)
 	d.mon = d.start(d.URL(), "monitor", "drill.hcl", "--ops-listen", monitor, "--ui-listen", d.page)
 	d.prom = promtest.Start(t, "pipeline", rules.out, d.address, monitor)
 	return d
@@ -164,9 +163,13 @@ func (d *drill) work(url string) {
 // healthy waits until everything is seen, and nothing fires.
 func (d *drill) healthy() {
 	d.t.Helper()
-	d.eventually("Prometheus sees the worker and the monitor, and is content", func() bool {
-		return d.prom.Query("up == 1") == 2 && d.prom.Query("pipeline_redis_up == 1") == 2 && d.prom.Query("pipeline_group_pending") == 4 && d.prom.Query(`ALERTS`) == 0
-	})
+	state := ""
+	d.eventuallySaying("Prometheus sees the worker and the monitor, and is content", func() bool {
+		up, redis, groups := d.prom.Query("up == 1"), d.prom.Query("pipeline_redis_up == 1"), d.prom.Query("pipeline_group_pending")
+		state = fmt.Sprintf("%d processes of 2, %d of them with Redis, %d groups of 4, alerts %v\nThe monitor says\n%s",
+			up, redis, groups, d.prom.Alerts(), d.mon.output())
+		return up == 2 && redis == 2 && groups == 4 && d.prom.Query(`ALERTS`) == 0
+	}, func() string { return state })
 }
 
 func (d *drill) write(name, text string) {
@@ -324,15 +327,4 @@ func (d *drill) start(url string, args ...string) *process {
 func (p *process) end(s syscall.Signal) {
 	_ = p.cmd.Process.Signal(s)
 	<-p.done
-}
-
-// freeAddress is one on loopback that nobody listens on.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
 }

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -18,6 +17,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pipeline/tests/redistest"
 )
 
 // patience bounds every wait for a program of Prometheus.
@@ -89,7 +90,7 @@ func Start(t testing.TB, job, rules string, targets ...string) *Server {
 	t.Helper()
 	path := Program(t, "prometheus")
 	dir := t.TempDir()
-	s := &Server{t: t, address: freeAddress(t)}
+	s := &Server{t: t, address: redistest.FreeAddress(t)}
 	list := make([]string, len(targets))
 	for i, target := range targets {
 		list[i] = strconv.Quote(target)
@@ -137,17 +138,6 @@ func Start(t testing.TB, job, rules string, targets ...string) *Server {
 			t.Fatal("Prometheus does not become ready")
 		}
 	}
-}
-
-// freeAddress is one on loopback that nobody listens on.
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
 }
 
 func (s *Server) get(path string) (code int, body []byte, err error) {

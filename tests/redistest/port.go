@@ -7,7 +7,23 @@ import (
 	"net"
 	"os"
 	"strings"
+	"sync"
+	"testing"
 )
+
+// FreeAddress is an address on loopback that nobody listens on, for a program of the test to listen on, later or
+// again after it was ended. No two calls in a process get the same.
+func FreeAddress(t testing.TB) string {
+	t.Helper()
+	port, err := freePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("127.0.0.1:%d", port)
+}
+
+// given are the ports that were found free in this process: whoever asked may not listen yet.
+var given sync.Map
 
 // freePort is a loopback port that nobody listens on, below the range from which the system takes the ports
 // of outgoing connections. A port of that range could be given to a client while the server restarts, even to
@@ -17,8 +33,14 @@ func freePort() (int, error) {
 	for range 100 {
 		port := lowest + rand.IntN(firstEphemeral()-lowest)
 		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err == nil {
-			return port, listener.Close()
+		if err != nil {
+			continue
+		}
+		if err := listener.Close(); err != nil {
+			return 0, err
+		}
+		if _, before := given.LoadOrStore(port, true); !before {
+			return port, nil
 		}
 	}
 	return 0, errors.New("find a free port: a hundred tries found none")

@@ -341,12 +341,14 @@ func TestCasesAreLeavesAndCountedOnce(t *testing.T) {
 	}
 }
 
-func TestPortsLieBelowTheSystemsOwn(t *testing.T) {
-	for range 20 {
+func TestPortsLieBelowTheSystemsOwnAndAreGivenOnce(t *testing.T) {
+	before := map[int]bool{}
+	for range 1000 {
 		port, err := freePort()
-		if err != nil || port < 10000 || port >= firstEphemeral() {
-			t.Fatalf("port %d, first of the system's own %d: %v", port, firstEphemeral(), err)
+		if err != nil || port < 10000 || port >= firstEphemeral() || before[port] {
+			t.Fatalf("port %d, first of the system's own %d, given before: %t, %v", port, firstEphemeral(), before[port], err)
 		}
+		before[port] = true
 	}
 }
 
