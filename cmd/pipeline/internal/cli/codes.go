@@ -400,7 +400,7 @@ var codeDocs = map[diag.Code]codeDoc{
 	},
 	plan.CodePersistence: {
 		nil, "The server writes neither an append-only file nor snapshots: a restart loses its streams.",
-		"Set appendonly yes, unless losing them is accepted.",
+		"Set appendonly yes, in the server's file too (CONFIG REWRITE): a restart goes by that. Or accept losing them.",
 	},
 	plan.CodeCluster: {
 		[]int{exitServer}, "The server is one of a Redis Cluster, and the broker block does not say so.",

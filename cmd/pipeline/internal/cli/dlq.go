@@ -185,14 +185,21 @@ func (a *app) commandLine(command string, words ...string) string {
 	for _, w := range words {
 		out = append(out, shellWord(w))
 	}
+	return strings.Join(out, " ") + a.loadFlags()
+}
+
+// loadFlags are the flags that say how the pipeline is loaded, as a shell takes them, with a
+// space before each.
+func (a *app) loadFlags() string {
+	var out strings.Builder
 	for _, v := range a.vars {
 		name, _, _ := strings.Cut(v, "=")
-		out = append(out, "--var", shellWord(name)+"=…")
+		out.WriteString(" --var " + shellWord(name) + "=…")
 	}
 	for _, f := range a.varFiles {
-		out = append(out, "--var-file", shellWord(f))
+		out.WriteString(" --var-file " + shellWord(f))
 	}
-	return strings.Join(out, " ")
+	return out.String()
 }
 
 // shellWord is a word as a shell takes it.

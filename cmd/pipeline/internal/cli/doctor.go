@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"net/url"
+
 	"github.com/spf13/cobra"
 
 	"pipeline/cmd/pipeline/internal/build"
 	"pipeline/cmd/pipeline/internal/doctor"
+	"pipeline/engine/spec"
 	"pipeline/lang/diag"
 )
 
@@ -38,13 +41,41 @@ func (a *app) doctor(cmd *cobra.Command, path string) error {
 	defer func() { _ = server.Close() }() // nothing was written
 	ctx, stop := a.until(cmd)
 	defer stop()
-	found := doctor.Run(ctx, p, server, a.clock, doctor.Options{Path: shellWord(path)})
+	found := doctor.Run(ctx, p, server, a.clock, a.examination(path, p))
 	if ctx.Err() != nil {
 		return fail(exitLeft, "interrupted", "doctor: stopped by a signal before everything was looked at")
 	}
 	exit := doctorExit(found)
 	a.view.Findings(found, exit)
 	return said(exit)
+}
+
+// examination is how to look, with what its commands need to act on the same pipeline and server.
+func (a *app) examination(path string, p *spec.Pipeline) doctor.Options {
+	return doctor.Options{Path: shellWord(path), Flags: a.loadFlags(), Server: redisFlags(p.Broker)}
+}
+
+// redisFlags are those by which redis-cli reaches the server of a broker, each with a space before
+// it; none where it needs none, and where sentinels or the nodes of a cluster say which server it is.
+func redisFlags(b spec.Broker) string {
+	u, err := url.Parse(b.URL)
+	switch {
+	case err != nil || b.Cluster || b.Sentinel != nil:
+		return ""
+	case u.Scheme == "unix":
+		return " -s " + shellWord(u.Path)
+	}
+	var flags string
+	if host := u.Hostname(); host != "" && host != "localhost" && host != "127.0.0.1" {
+		flags += " -h " + shellWord(host)
+	}
+	if port := u.Port(); port != "" && port != "6379" {
+		flags += " -p " + port
+	}
+	if u.Scheme == "rediss" || b.TLS != nil {
+		flags += " --tls"
+	}
+	return flags
 }
 
 // doctorExit is the exit code for what was found.

@@ -124,7 +124,8 @@ func (o *observed) page(ctx context.Context, of uiOf, ready []ops.Check) (stop f
 	}
 	if server, ok := of.server.(doctor.Server); ok {
 		// A monitor's login is that of a viewer: rights that workers need are no matter of it.
-		how := doctor.Options{Path: shellWord(of.path), Looks: of.engine == nil}
+		how := o.app.examination(of.path, o.pipeline)
+		how.Looks = of.engine == nil
 		options.Examine = func(ctx context.Context) []view.Finding { return doctor.Run(ctx, o.pipeline, server, o.app.clock, how) }
 	}
 	if of.flags.write {

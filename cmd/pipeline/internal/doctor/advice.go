@@ -100,15 +100,15 @@ var remedies = map[diag.Code]string{
 
 // command is what to type about a finding.
 func (e *examination) command(code diag.Code, rules []string) string {
-	file := e.options.Path
+	file, cli := e.options.Path+e.options.Flags, "redis-cli"+e.options.Server
 	if len(rules) > 0 {
 		return "ACL SETUSER " + e.user + " " + strings.Join(rules, " ")
 	}
 	switch code {
 	case plan.CodeEviction:
-		return "redis-cli CONFIG SET maxmemory-policy noeviction"
+		return setting(cli, "maxmemory-policy noeviction")
 	case plan.CodePersistence:
-		return "redis-cli CONFIG SET appendonly yes"
+		return setting(cli, "appendonly yes")
 	case findings.CodeGroupMissing, plan.CodeLost:
 		return "pipeline apply " + file
 	case findings.CodeUnattended, CodeFloor:
@@ -124,13 +124,19 @@ func (e *examination) command(code diag.Code, rules []string) string {
 	case findings.CodeUnseen:
 		return "pipeline export acl " + file
 	case CodeMemory, CodeSaving, CodeFewReplicas, CodeLagging, CodeReplica:
-		return "redis-cli INFO"
+		return cli + " INFO"
 	case CodeUnheeded:
-		return "redis-cli CONFIG SET min-replicas-to-write 1"
+		return setting(cli, "min-replicas-to-write 1")
 	case CodeClients:
-		return "redis-cli CLIENT LIST"
+		return cli + " CLIENT LIST"
 	case CodeUnknown:
 		return "ACL SETUSER " + e.user + " +info +config|get"
 	}
 	return ""
+}
+
+// setting changes a setting of the server and writes it to its file: without the second, a
+// restart begins with the old one, and with appendonly it then reads nothing of what was kept.
+func setting(cli, words string) string {
+	return cli + " CONFIG SET " + words + " && " + cli + " CONFIG REWRITE"
 }

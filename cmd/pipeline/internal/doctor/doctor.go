@@ -40,6 +40,10 @@ type Finding = view.Finding
 type Options struct {
 	// Path is the pipeline's, for the commands; default FILE.
 	Path string
+	// Flags stand behind it, with a space before each, as the pipeline was loaded: with others a
+	// command might act on another server. Server are those by which redis-cli reaches the
+	// server, without a password, with a space before each; default none.
+	Flags, Server string
 	// StaleAfter is how long a consumer without a lease was idle that counts as
 	// stale; default plan.StaleAfter.
 	StaleAfter time.Duration

@@ -42,11 +42,11 @@ func of(codes ...diag.Code) []diag.Code { return codes }
 var conditions = []condition{
 	{
 		name: "eviction", options: []redistest.Option{saved, redistest.Config("maxmemory", "100mb"), redistest.Config("maxmemory-policy", "allkeys-lru")},
-		want: of(plan.CodeEviction), says: "maxmemory-policy is allkeys-lru", command: "redis-cli CONFIG SET maxmemory-policy noeviction", severity: diag.Warning,
+		want: of(plan.CodeEviction), says: "maxmemory-policy is allkeys-lru", command: "redis-cli CONFIG SET maxmemory-policy noeviction && redis-cli CONFIG REWRITE", severity: diag.Warning,
 	},
 	{
 		name: "no persistence", options: []redistest.Option{},
-		want: of(plan.CodePersistence), says: "persistence is off", command: "redis-cli CONFIG SET appendonly yes", severity: diag.Warning,
+		want: of(plan.CodePersistence), says: "persistence is off", command: "redis-cli CONFIG SET appendonly yes && redis-cli CONFIG REWRITE", severity: diag.Warning,
 	},
 	{
 		name: "a failed snapshot", want: of(doctor.CodeSaving), says: "the last snapshot failed", command: "redis-cli INFO", severity: diag.Error,
@@ -104,7 +104,7 @@ var conditions = []condition{
 	},
 	{
 		name: "replicas that nobody waits for", want: of(doctor.CodeUnheeded), says: "1 replicas follow the server", severity: diag.Notice,
-		command: "redis-cli CONFIG SET min-replicas-to-write 1",
+		command: "redis-cli CONFIG SET min-replicas-to-write 1 && redis-cli CONFIG REWRITE",
 		wrong: func(p *patient) {
 			replica := redistest.Start(p.t, p.Version)
 			replica.Follow(p.Addr)

@@ -127,7 +127,7 @@ func (k *collector) settings() {
 		k.add(diag.Diagnostic{
 			Severity: diag.Warning, Code: CodePersistence,
 			Summary: "persistence is off: a restart of the server loses its streams and groups",
-			Detail:  "Set appendonly yes, unless losing them is accepted.",
+			Detail:  "Set appendonly yes, in the server's file too, unless losing them is accepted.",
 		}, false)
 	}
 }
