@@ -118,7 +118,7 @@ func (o *opened) shownField(f broker.Field, isBody bool) broker.Field {
 	switch {
 	case isBody && len(o.fields) > 0:
 		return broker.Field{Name: f.Name, Value: o.bodyText()}
-	case o.unreadable && len(o.fields) > 0 && !strings.HasPrefix(f.Name, codec.HeaderPrefix):
+	case (o.unreadable && len(o.fields) > 0 || o.astray) && !strings.HasPrefix(f.Name, codec.HeaderPrefix):
 		return broker.Field{Name: f.Name, Value: masked}
 	}
 	return broker.Field{Name: f.Name, Value: o.hide.text(f.Value)}
@@ -131,6 +131,9 @@ func (o *opened) bodyText() string {
 			return masked // it might hold what must not be seen
 		}
 		return o.body.Raw
+	}
+	if o.astray {
+		return `"` + masked + `"`
 	}
 	if o.codec == spec.CodecText || o.codec == spec.CodecBytes {
 		return o.hide.text(o.body.Value.Text())

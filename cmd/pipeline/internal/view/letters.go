@@ -70,6 +70,9 @@ type opened struct {
 	// declared type.
 	problem    string
 	unreadable bool
+	// astray: it has not its declared type, and none of the sensitive members is in its place, so
+	// that their values may stand anywhere in it: in a field of another name, in JSON within a string.
+	astray bool
 	// fields are the sensitive ones, hide their values.
 	fields []string
 	hide   secrets
@@ -99,6 +102,8 @@ func (l *Letters) open(d *deadletters.Letter) *opened {
 		o.hide = secretsAt(o.hide, &o.body.Value, strings.Split(f, "."))
 	}
 	slices.SortFunc(o.hide, func(a, b string) int { return len(b) - len(a) })
+	o.astray = o.problem != "" && len(o.fields) > 0 && o.codec != spec.CodecText && o.codec != spec.CodecBytes &&
+		!slices.ContainsFunc(o.fields, func(f string) bool { return hasPath(&o.body.Value, strings.Split(f, ".")) })
 	return o
 }
 

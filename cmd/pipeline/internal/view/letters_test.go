@@ -3,6 +3,7 @@ package view_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"unicode"
@@ -70,6 +71,45 @@ func TestLettersOfAnyContent(t *testing.T) {
 			check(rt, out.String(), o.JSON, secret)
 		}
 	})
+}
+
+// What a producer wrote in another place than is declared is not shown: nothing tells where in it
+// the sensitive values are. What is wrong with it is.
+func TestSensitiveValuesInAnotherPlace(t *testing.T) {
+	t.Parallel()
+	const secret = "4111-1111"
+	p := cards()
+	source := deadletters.Sources(p)[0]
+	for name, c := range map[string]struct {
+		fields []broker.Field
+		shown  string
+	}{
+		"a field of another name": {[]broker.Field{{Name: "data", Value: `{"card":"` + secret + `"}`}}, ""},
+		"JSON within a string":    {[]broker.Field{{Name: "_payload", Value: `"{\"card\":\"` + secret + `\"}"`}}, ""},
+		"one object deeper":       {[]broker.Field{{Name: "_payload", Value: `{"data":{"card":"` + secret + `"}}`}}, ""},
+		"in its place":            {[]broker.Field{{Name: "_payload", Value: `{"card":["` + secret + `"],"note":"seen"}`}}, "seen"},
+	} {
+		for _, asJSON := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, JSON %t", name, asJSON), func(t *testing.T) {
+				t.Parallel()
+				d := codec.DeadLetter{Reason: "invalid", Error: "card: expected a string", Stream: "cards", ID: "1-0", Group: "g"}
+				entry := broker.Entry{ID: broker.ID{Ms: 1}, Fields: d.Fields(c.fields)}
+				letter := deadletters.Letter{Source: source, Entry: entry}
+				letter.Facts, letter.Known = codec.ParseDeadLetter(entry.Fields)
+				var out bytes.Buffer
+				v := view.New(view.Options{Out: &out, Err: &out, JSON: asJSON})
+				v.Letters(p, false).One(&letter, true, nil)
+				v.Entries(p, false).Entry(p.Streams[0], broker.Entry{ID: entry.ID, Fields: c.fields}, "")
+				if err := v.Close(); err != nil {
+					t.Fatal(err)
+				}
+				got := out.String()
+				if strings.Contains(got, secret) || strings.Count(got, "(masked)") < 2 || !strings.Contains(got, "card: expected a string") || !strings.Contains(got, c.shown) {
+					t.Errorf("shown is\n%s", got)
+				}
+			})
+		}
+	}
 }
 
 func check(rt *rapid.T, out string, isJSON bool, secret string) {

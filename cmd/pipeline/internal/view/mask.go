@@ -54,3 +54,22 @@ func maskPath(v value.Value, path []string) value.Value {
 	}
 	return value.NewObject(kids).Named(v.Name())
 }
+
+// hasPath reports whether there is a member at path, as maskPath finds it.
+func hasPath(v *value.Value, path []string) bool {
+	if len(path) == 0 {
+		return true
+	}
+	for i := range v.Items() {
+		kid := &v.Items()[i]
+		switch {
+		case v.Kind() == value.Array:
+			if hasPath(kid, path) {
+				return true
+			}
+		case kid.Name() == path[0] && hasPath(kid, path[1:]):
+			return true
+		}
+	}
+	return false
+}
