@@ -73,6 +73,8 @@ func (f *finder) unseen(s *poll.Stream) {
 	case s.Err == nil:
 	case errors.Is(s.Err, broker.ErrWrongType):
 		f.all = append(f.all, plan.WrongType(s.Spec, ""))
+	case plan.NoDatabase(s.Err):
+		f.add(diag.Error, CodeUnseen, plan.Unreachable(s.Err).Detail, "the stream %s cannot be looked at: %v", s.Spec.Name, s.Err)
 	default:
 		f.add(diag.Error, CodeUnseen, "Its groups and dead letters are not known. A viewer's login needs what `pipeline export acl` prints.",
 			"the stream %s cannot be looked at: %v", s.Spec.Name, s.Err)

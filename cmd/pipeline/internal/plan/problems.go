@@ -64,6 +64,13 @@ func (k *collector) add(d diag.Diagnostic, apply bool, rules ...string) {
 // unreachable tells why nothing more could be found out.
 func (k *collector) unreachable(err error) { k.add(Unreachable(err), true) }
 
+// noDatabase is what to do where NoDatabase.
+const noDatabase = "The number of the database, at the end of the url in the broker block or its variable, is one that the server " +
+	"does not have: take a lower one, or raise databases in the server's configuration."
+
+// NoDatabase reports whether an error says that the server has no database of the number in the url.
+func NoDatabase(err error) bool { return strings.Contains(err.Error(), "DB index is out of range") }
+
 // Unreachable is an error of the server, with what to do about it.
 func Unreachable(err error) diag.Diagnostic {
 	code, detail := CodeUnexpected, ""
@@ -76,6 +83,8 @@ func Unreachable(err error) diag.Diagnostic {
 		code = CodeRefuses
 	case strings.Contains(err.Error(), "cluster support disabled"):
 		code, detail = CodeNoCluster, "Remove cluster = true from the broker block, or name a server of the cluster."
+	case NoDatabase(err):
+		detail = noDatabase
 	}
 	return diag.Diagnostic{Severity: diag.Error, Code: code, Summary: err.Error(), Detail: detail}
 }
