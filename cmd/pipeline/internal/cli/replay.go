@@ -184,9 +184,11 @@ func (a *app) runReplay(cmd *cobra.Command, p *spec.Pipeline, server *redis.Brok
 	defer func() { _ = handlers.Close() }() // nothing runs by then
 	ctx, stop := a.untilSignal(cmd.Context(), func(os.Signal) {})
 	defer stop()
+	failures := view.NewFailures(log, a.clock, p)
 	result, err := replay.Run(ctx, p, server, r, replay.Settings{
-		Handlers: handlers.ByLabel(), Clock: a.clock, Logger: log, Observer: view.NewFailures(log, a.clock, p),
+		Handlers: handlers.ByLabel(), Clock: a.clock, Logger: log, Observer: failures,
 	})
+	failures.Close()
 	if refused := notReplayed(r, result.State, result.Other); err == nil && refused != nil {
 		return refused
 	}

@@ -92,7 +92,8 @@ func (a *app) consume(
 		return err
 	}
 	server := ui.server
-	ui.handlers, ui.journal = handlers, web.NewJournal(view.NewFailures(log, a.clock, p))
+	failures := view.NewFailures(log, a.clock, p)
+	ui.handlers, ui.journal = handlers, web.NewJournal(failures)
 	o := a.observe(cmd, flags.ops, p, server, log, ui.journal)
 	defer o.export(cmd.Context(), true)()
 	eng, err := engine.New(engine.Config{
@@ -122,6 +123,7 @@ func (a *app) consume(
 	}
 	log.Info("started", slog.String("event", "process.started"), slog.String("pipeline", p.Name), slog.String("version", p.Version))
 	err = eng.Run(ctx)
+	failures.Close()
 	logStopped(log, eng.Snapshot())
 	return errors.Join(err, handlers.Close())
 }

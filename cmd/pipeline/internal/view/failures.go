@@ -1,8 +1,11 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -14,7 +17,8 @@ import (
 
 // Failures logs what goes wrong with entries: it is the observer of run. Of one event in one subscription it
 // writes at most burst lines in a period, and then says with the next line how many it left out, so that a
-// broken handler does not fill a disk.
+// broken handler does not fill a disk. Where no such line comes within a period, or before Close, a line of
+// its own says it: a burst that has passed would else be seen as ten.
 //
 // What streams declare sensitive is masked, as scrubber says. Where the values are not known, so is all that a
 // handler has said.
@@ -38,6 +42,8 @@ const (
 	eventFailed       observe.EventName = "entry.failed"
 	eventInvalid      observe.EventName = "entry.invalid"
 	eventDeadLettered                   = observe.EventDeadLettered
+	// eventLeftOut counts lines that were not written; "of" is their event.
+	eventLeftOut observe.EventName = "log.left_out"
 )
 
 type failureKey struct {
@@ -49,6 +55,8 @@ type failureKey struct {
 type told struct {
 	since         time.Time
 	lines, unsaid int
+	// later says what is unsaid where nothing else does; nil while it is not armed.
+	later clock.Timer
 }
 
 var _ observe.Observer = (*Failures)(nil)
@@ -123,9 +131,45 @@ func (f *Failures) allow(k failureKey) (unsaid int, ok bool) {
 	}
 	if t.lines == failureBurst {
 		t.unsaid++
+		if t.later == nil {
+			t.later = f.clock.AfterFunc(t.since.Add(2*failurePeriod).Sub(now), func() { f.sayLeftOut(k) })
+		}
 		return 0, false
 	}
 	t.lines++
 	unsaid, t.unsaid = t.unsaid, 0
 	return unsaid, true
+}
+
+// sayLeftOut writes how many lines of an event were left out, unless a line has said so meanwhile.
+func (f *Failures) sayLeftOut(k failureKey) {
+	f.mu.Lock()
+	t := f.told[k]
+	unsaid := t.unsaid
+	t.unsaid, t.later = 0, nil
+	f.mu.Unlock()
+	if unsaid == 0 {
+		return
+	}
+	f.log.LogAttrs(context.Background(), slog.LevelWarn, "more of the same were not logged", slog.String("event", string(eventLeftOut)),
+		slog.String("subscription", k.sub.Label), slog.String("of", string(k.event)), slog.Int("left_out", unsaid))
+}
+
+// Close writes what was left out and not said. Nothing may be settled after it.
+func (f *Failures) Close() {
+	var keys []failureKey
+	f.mu.Lock()
+	for k, t := range f.told {
+		if t.later != nil {
+			t.later.Stop()
+			keys = append(keys, k)
+		}
+	}
+	f.mu.Unlock()
+	slices.SortFunc(keys, func(a, b failureKey) int {
+		return cmp.Or(strings.Compare(a.sub.Label, b.sub.Label), strings.Compare(string(a.event), string(b.event)))
+	})
+	for _, k := range keys {
+		f.sayLeftOut(k)
+	}
 }

@@ -137,3 +137,40 @@ func TestFailuresDoNotFillTheLog(t *testing.T) {
 		t.Errorf("after the period: %q", got)
 	}
 }
+
+// A burst that is over is counted, too, once: after a while, or where the process ends.
+func TestFailuresCountABurstThatIsOver(t *testing.T) {
+	t.Parallel()
+	p := pipeline()
+	one, other := p.Groups[0].Subscriptions[0], p.Groups[1].Subscriptions[0]
+	f, c, lines := failures()
+	many := make([]observe.Outcome, 25)
+	for i := range many {
+		many[i] = observe.Outcome{ID: broker.ID{Ms: 1, Seq: uint64(i)}, Result: observe.ResultFailed, Attempt: 1}
+	}
+	f.Settled(one, many)
+	f.Settled(other, many)
+	c.Advance(10 * time.Second)
+	f.Settled(other, many[:1]) // says it in its line
+	if got := lines(); len(got) != 21 || !strings.HasSuffix(got[20], " left_out_before=15") {
+		t.Fatalf("%q", got)
+	}
+	c.Advance(10 * time.Second)
+	want := `level=WARN msg="more of the same were not logged" event=log.left_out subscription=` + one.Label + ` of=entry.failed left_out=15`
+	if got := lines(); len(got) != 1 || got[0] != want {
+		t.Errorf("after a while: %q, want %q", got, want)
+	}
+	f.Settled(one, many[:12])
+	if got := lines(); len(got) != 10 || strings.Contains(got[0], "left_out") {
+		t.Fatalf("%q", got)
+	}
+	f.Close()
+	if got := lines(); len(got) != 1 || !strings.HasSuffix(got[0], " left_out=2") {
+		t.Errorf("at the end: %q", got)
+	}
+	f.Close()
+	c.Advance(time.Hour)
+	if got := lines(); got != nil {
+		t.Errorf("said twice: %q", got)
+	}
+}

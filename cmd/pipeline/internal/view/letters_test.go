@@ -112,6 +112,21 @@ func TestSensitiveValuesInAnotherPlace(t *testing.T) {
 	}
 }
 
+// What an entry does not have is not shown as masked, where its body cannot be read either.
+func TestNoKeyIsNotMasked(t *testing.T) {
+	t.Parallel()
+	p := cards()
+	var out bytes.Buffer
+	v := view.New(view.Options{Out: &out, Err: &out})
+	v.Entries(p, false).Entry(p.Streams[0], broker.Entry{Fields: []broker.Field{{Name: "_payload", Value: "no JSON"}}}, "")
+	if err := v.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := out.String(); strings.Contains(got, "key=") || !strings.Contains(got, "(masked)") {
+		t.Errorf("shown is %q", got)
+	}
+}
+
 func check(rt *rapid.T, out string, isJSON bool, secret string) {
 	if strings.Contains(out, secret) {
 		rt.Fatalf("the secret is shown:\n%s", out)

@@ -113,7 +113,10 @@ var unknown = secrets{""}
 
 // text is a text without the secrets.
 func (s secrets) text(text string) string {
-	if len(s) == 1 && s[0] == "" && text != "" {
+	switch {
+	case text == "":
+		return "" // what is not there is not shown as hidden
+	case len(s) == 1 && s[0] == "":
 		return masked
 	}
 	for _, secret := range s {
