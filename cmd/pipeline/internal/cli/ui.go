@@ -126,6 +126,9 @@ func (o *observed) page(ctx context.Context, of uiOf, ready []ops.Check) (stop f
 		// A monitor's login is that of a viewer: rights that workers need are no matter of it.
 		how := o.app.examination(of.path, o.pipeline)
 		how.Looks = of.engine == nil
+		if how.Server != "" { // no page shows the address of the server
+			how.Server = " -h … -p …"
+		}
 		options.Examine = func(ctx context.Context) []view.Finding { return doctor.Run(ctx, o.pipeline, server, o.app.clock, how) }
 	}
 	if of.flags.write {
