@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/chromedp/cdproto/dom"
@@ -62,6 +63,29 @@ func TestAPageStaysUpToDate(t *testing.T) {
 		t.Errorf("it says %q", text)
 	}
 	b.faultless()
+}
+
+// A connection that leads nowhere, as after a sleep, gives no error: a page that hears
+// nothing says that it is not live, and goes on by itself when the server is there again.
+func TestAPageThatHearsNothingSaysSo(t *testing.T) {
+	t.Parallel()
+	chromium(t)
+	s := newShop(t, redistest.Start(t, "8.6"), readOnly)
+	b := s.browse()
+	b.open("/")
+	live := `document.getElementById("live").textContent === "live"`
+	b.shows("the page is live", live)
+	if err := s.process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	b.shows("the page says that it is not live", `document.getElementById("live").textContent.startsWith("not live: what is shown is of ")`)
+	if err := s.process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	b.shows("the page is live again", live)
+	s.add(`{"id":1,"act":"dead","text":"no such account"}`)
+	s.buried(1)
+	b.shows("what came is shown", `document.getElementById("letters-count").textContent.trim() === "1"`)
 }
 
 // Whatever entries and errors hold is text: no script of theirs runs on any page, the

@@ -118,6 +118,7 @@ type shop struct {
 	*testing.T
 	redis   *redis.Client
 	address string
+	process *os.Process
 }
 
 var pageAt = regexp.MustCompile(`"page":"([^"]+)"`)
@@ -148,10 +149,11 @@ func newShop(t *testing.T, server *redistest.Server, m mode) *shop {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGCONT) // a test may have stopped it
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		_ = cmd.Wait()
 	})
-	s := &shop{T: t, redis: server.Client()}
+	s := &shop{T: t, redis: server.Client(), process: cmd.Process}
 	s.until("the page is served", func() bool {
 		found := pageAt.FindStringSubmatch(out.String())
 		if found != nil {

@@ -8,7 +8,12 @@
   let again = Number(main.dataset.again || 0);
   if (!follows && !again) return;
 
+  // The server looks at least every 16 seconds. Who hears nothing for longer than this has a connection that leads
+  // nowhere, as after a sleep or behind a tunnel that hangs: no error would ever tell.
+  const patience = 30000;
+
   const say = (text) => { if (status.textContent !== text) status.textContent = text; };
+  const sayOld = () => say("not live: what is shown is of " + (document.getElementById("now") || {}).textContent);
 
   // Where the keyboard is, so that it can be put back there: by id, or by what it leads to.
   const placeOf = (element, part) => {
@@ -43,12 +48,12 @@
     if (asking) { missed = true; return; }
     asking = true;
     try {
-      const answer = await fetch(location.href, { cache: "no-store", redirect: "error", headers: { "Pipeline-Refresh": "1" } });
+      const answer = await fetch(location.href, { cache: "no-store", redirect: "error", signal: AbortSignal.timeout(patience), headers: { "Pipeline-Refresh": "1" } });
       if (!answer.ok) throw new Error(String(answer.status));
       take(new DOMParser().parseFromString(await answer.text(), "text/html"));
       say("live");
     } catch {
-      say("not live: what is shown is of " + (document.getElementById("now") || {}).textContent);
+      sayOld();
     }
     asking = false;
     if (missed) { missed = false; refresh(); }
@@ -61,20 +66,28 @@
   }
 
   // Many pages may be open; one that nobody sees asks for nothing.
-  let source = null, timer = 0, was = false;
-  const stop = () => { if (source) source.close(); source = null; clearInterval(timer); };
+  let source = null, timer = 0, watch = 0, was = false, heard = 0;
+  const stop = () => { if (source) source.close(); source = null; clearInterval(timer); clearInterval(watch); };
   const start = () => {
     if (source || !window.EventSource) return;
+    clearInterval(timer);
+    heard = Date.now();
     source = new EventSource("/follow");
-    source.onopen = () => { if (was) refresh(); was = true; say("live"); };
-    source.addEventListener("look", refresh);
+    source.onopen = () => { heard = Date.now(); if (was) refresh(); was = true; say("live"); };
+    source.addEventListener("look", () => { heard = Date.now(); refresh(); });
     source.onerror = () => {
-      say("not live: what is shown is of " + (document.getElementById("now") || {}).textContent);
+      sayOld();
       if (source && source.readyState === EventSource.CLOSED) { // it was refused: ask now and then
         stop();
         timer = setInterval(refresh, 10000);
       }
     };
+    watch = setInterval(() => {
+      if (Date.now() - heard < patience) return;
+      sayOld();
+      stop();
+      start();
+    }, 1000);
   };
   document.addEventListener("visibilitychange", () => {
     if (document.visibilityState === "visible") { start(); } else { stop(); }
