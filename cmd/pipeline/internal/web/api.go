@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"time"
 
-	"pipeline/cmd/pipeline/internal/view"
 	"pipeline/engine/poll"
 )
 
@@ -93,7 +92,7 @@ func (l *look) apiGroups() []apiGroup {
 				Added: valueOf(l.rates.added, stream.Spec.Name), Read: valueOf(l.rates.read, g.Spec),
 			}
 			if g.Err != nil {
-				one.Error = view.HideLogins(g.Err.Error())
+				one.Error = told(g.Err.Error())
 			}
 			if g.Known {
 				one.fill(g)

@@ -88,11 +88,11 @@ func (s *Site) journal() []eventRow {
 	}
 	for _, e := range s.Journal.newest() {
 		row := eventRow{
-			At: e.Time, Level: levelName(e.Level), Name: string(e.Name), Message: view.HideLogins(view.Clean(e.Message)), Count: e.Count,
+			At: e.Time, Level: levelName(e.Level), Name: string(e.Name), Message: told(view.Clean(e.Message)), Count: e.Count,
 			Where: view.Clean(strings.Join(slices.DeleteFunc([]string{e.Subscription, e.Group, e.Stream}, func(s string) bool { return s == "" }), " · ")),
 		}
 		if e.Err != nil {
-			row.Error = view.Fit(view.HideLogins(view.Clean(e.Err.Error())), longError)
+			row.Error = view.Fit(told(view.Clean(e.Err.Error())), longError)
 		}
 		rows = append(rows, row)
 	}

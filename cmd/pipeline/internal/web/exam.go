@@ -131,7 +131,7 @@ func (s *Site) exam(now time.Time) examData {
 		return d
 	}
 	d.Known, d.Cut, d.At, d.Took, d.Age = true, e.last.cut, e.last.at, e.last.took, max(0, now.Sub(e.last.at))
-	shown := func(text string) string { return view.HideLogins(view.Clean(text)) }
+	shown := func(text string) string { return told(view.Clean(text)) }
 	for _, f := range e.last.found {
 		d.Findings = append(d.Findings, findingOf{
 			Severity: f.Severity.String(), Code: string(f.Code), Found: shown(f.Found), Why: shown(f.Why), Do: shown(f.Do), Command: shown(f.Command), Stops: f.Stops,

@@ -126,7 +126,7 @@ func (s *Site) subscriptions(g *spec.Group) []subscriptionRow {
 					}
 				}
 				if now.Err != nil {
-					row.Err = view.HideLogins(view.Clean(now.Err.Error()))
+					row.Err = told(view.Clean(now.Err.Error()))
 				}
 			}
 		}

@@ -34,7 +34,7 @@ func (s *Site) health(r *http.Request) (*content, error) {
 	for _, c := range s.Checks {
 		one := checkOf{Name: c.Name, Well: true}
 		if err := c.Check(); err != nil {
-			one.Well, one.Problem, d.Well = false, view.HideLogins(view.Clean(err.Error())), false
+			one.Well, one.Problem, d.Well = false, told(view.Clean(err.Error())), false
 		}
 		d.Checks = append(d.Checks, one)
 	}

@@ -155,7 +155,7 @@ type problem struct {
 }
 
 func problemOf(d *diag.Diagnostic) problem {
-	return problem{Severity: d.Severity.String(), Code: string(d.Code), Summary: view.HideLogins(view.Clean(d.Summary)), Detail: view.HideLogins(d.Detail)}
+	return problem{Severity: d.Severity.String(), Code: string(d.Code), Summary: told(view.Clean(d.Summary)), Detail: told(d.Detail)}
 }
 
 // problems are what is wrong now, the worst first.
@@ -163,7 +163,7 @@ func (s *Site) problems(l *look) []problem {
 	var all []problem
 	if l.found.Err != nil {
 		all = append(all, problem{
-			Severity: "error", Code: "server_unavailable", Summary: "Redis does not answer: " + view.HideLogins(view.Clean(l.found.Err.Error())),
+			Severity: "error", Code: "server_unavailable", Summary: "Redis does not answer: " + told(view.Clean(l.found.Err.Error())),
 			Detail: "What is shown is from the last time that it did. Workers wait for it and lose nothing; it is asked again every few seconds.",
 		})
 	}
@@ -193,7 +193,7 @@ func (s *Site) failed() (all []problem) {
 		if sub.Err != nil {
 			all = append(all, problem{
 				Severity: "error", Code: "subscription_failed",
-				Summary: "the subscription " + sub.Label + " has stopped: " + view.HideLogins(view.Clean(sub.Err.Error())),
+				Summary: "the subscription " + sub.Label + " has stopped: " + told(view.Clean(sub.Err.Error())),
 				Detail:  "Its entries stay where they are. Mend the cause, and start the process again.",
 			})
 		}

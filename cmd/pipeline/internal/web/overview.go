@@ -90,7 +90,7 @@ func (l *look) groupRow(stream *poll.Stream, g *poll.Group) groupRow {
 	case g.Missing():
 		r.State = "does not exist"
 	case !g.Known && g.Err != nil:
-		r.State = view.HideLogins(view.Clean(g.Err.Error()))
+		r.State = told(view.Clean(g.Err.Error()))
 	case !g.Known:
 		r.State = "not looked at yet"
 	default:

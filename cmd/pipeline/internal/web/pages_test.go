@@ -315,12 +315,12 @@ func TestAServerThatIsAway(t *testing.T) {
 			s.Stop()
 			w.poller.Once(context.Background())
 			for _, at := range []string{"/", "/group/ledger", "/health", "/events", "/api/overview"} {
-				w.page(at, "!hunter2")
+				w.page(at, "!hunter2", "!"+s.Addr)
 			}
 			w.page("/", "Redis does not answer")
 			w.page("/events", "redis.lost")
 			for _, at := range []string{"/dead-letters", "/group/ledger/pending", "/entry?stream=payments&id=1-1"} {
-				if a := w.get(at); a.status != http.StatusServiceUnavailable || strings.Contains(a.text, "hunter2") || !strings.Contains(a.text, "Redis cannot be asked") {
+				if a := w.get(at); a.status != http.StatusServiceUnavailable || strings.Contains(a.text, "hunter2") || strings.Contains(a.text, s.Addr) || !strings.Contains(a.text, "Redis cannot be asked") {
 					t.Errorf("%s: %d\n%s", at, a.status, a.text)
 				}
 			}

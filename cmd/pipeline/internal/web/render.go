@@ -164,7 +164,7 @@ func faulty(err error) *content {
 	if !ok {
 		f = serverFault(err)
 	}
-	return &content{Name: "fault", Title: f.title, Status: f.status, Data: view.HideLogins(f.message)}
+	return &content{Name: "fault", Title: f.title, Status: f.status, Data: told(f.message)}
 }
 
 func serverFault(err error) *fault {

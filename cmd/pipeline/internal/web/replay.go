@@ -192,7 +192,7 @@ func (s *Site) replay(r *http.Request) (*content, error) {
 	one.mu.Lock()
 	d.Begun, d.Ended, d.Result, d.Refused = one.begun, one.ended, one.result, slices.Clone(one.refused)
 	if one.err != nil {
-		d.Err = view.HideLogins(view.Clean(one.err.Error()))
+		d.Err = told(view.Clean(one.err.Error()))
 	}
 	one.mu.Unlock()
 	if d.Left = d.Letters; d.Begun {
