@@ -85,14 +85,12 @@ func (s *Secured) serve(l net.Listener, server *http.Server, log *slog.Logger) e
 // one that no longer has users, for a moment or for good, would open what was closed.
 func (s *Secured) demand(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 {
-			user, _, _ := r.BasicAuth()
-			c, err := readSecured(s.path)
-			if err != nil || c.Users[user] == "" {
-				http.Error(w, "The file of users and certificates asked for a login when this process started, and no longer does. "+
-					"Restore it, or start the process again.", http.StatusForbidden)
-				return
-			}
+		user, _, _ := r.BasicAuth()
+		c, err := readSecured(s.path)
+		if err != nil || c.Users[user] == "" && (r.TLS == nil || len(r.TLS.VerifiedChains) == 0 || !asksForCertificate(c)) {
+			http.Error(w, "The file of users and certificates asked for a login when this process started, and no longer does. "+
+				"Restore it, or start the process again.", http.StatusForbidden)
+			return
 		}
 		next.ServeHTTP(w, r)
 	})

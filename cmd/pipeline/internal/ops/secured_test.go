@@ -195,6 +195,9 @@ func TestAFileThatAsksForALoginNoMore(t *testing.T) {
 	l.gets(ada, 403, "Restore it")
 	l.gets(who{}, 403, "Restore it")
 	l.gets(who{cert: redistest.NewAuthority(t, "stranger").Issue("ada")}, 403, "Restore it")
+	// A certificate that nobody has to show is no login, though it was verified.
+	l.says(l.tls("client_auth_type: VerifyClientCertIfGiven", "client_ca_file: "+l.authority.CA))
+	l.gets(who{cert: l.authority.Issue("ada")}, 403, "Restore it")
 	l.says(l.tls(), "basic_auth_users: [")
 	l.gets(ada, 0, "") // no new connection: it might ask for a certificate
 	l.ok(os.Remove(l.path))
