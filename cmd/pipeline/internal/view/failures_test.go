@@ -107,15 +107,21 @@ func TestWhatGoesWrongIsLogged(t *testing.T) {
 	}
 }
 
+// failed are n entries whose first attempt failed.
+func failed(n int) []observe.Outcome {
+	many := make([]observe.Outcome, n)
+	for i := range many {
+		many[i] = observe.Outcome{ID: broker.ID{Ms: 1, Seq: uint64(i)}, Result: observe.ResultFailed, Attempt: 1}
+	}
+	return many
+}
+
 func TestFailuresDoNotFillTheLog(t *testing.T) {
 	t.Parallel()
 	p := pipeline()
 	one, other := p.Groups[0].Subscriptions[0], p.Groups[1].Subscriptions[0]
 	f, c, lines := failures()
-	many := make([]observe.Outcome, 1000)
-	for i := range many {
-		many[i] = observe.Outcome{ID: broker.ID{Ms: 1, Seq: uint64(i)}, Result: observe.ResultFailed, Attempt: 1}
-	}
+	many := failed(1000)
 	f.Settled(one, many)
 	if got := lines(); len(got) != 10 || !strings.Contains(got[9], " id=1-9 ") {
 		t.Errorf("%d lines of 1000 failures, the last %q", len(got), got[len(got)-1])
@@ -144,10 +150,7 @@ func TestFailuresCountABurstThatIsOver(t *testing.T) {
 	p := pipeline()
 	one, other := p.Groups[0].Subscriptions[0], p.Groups[1].Subscriptions[0]
 	f, c, lines := failures()
-	many := make([]observe.Outcome, 25)
-	for i := range many {
-		many[i] = observe.Outcome{ID: broker.ID{Ms: 1, Seq: uint64(i)}, Result: observe.ResultFailed, Attempt: 1}
-	}
+	many := failed(25)
 	f.Settled(one, many)
 	f.Settled(other, many)
 	c.Advance(10 * time.Second)
