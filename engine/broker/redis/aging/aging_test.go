@@ -2,6 +2,7 @@ package aging_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,8 +18,14 @@ import (
 // open returns a keyspace on a server of its own database.
 func open(t *testing.T, version string) (*aging.Keyspace, *clock.Virtual, *goredis.Client) {
 	t.Helper()
+	return openBy(t, version, clock.Real())
+}
+
+// openBy is open on a machine with a clock of its own.
+func openBy(t *testing.T, version string, machine clock.Clock) (*aging.Keyspace, *clock.Virtual, *goredis.Client) {
+	t.Helper()
 	s := redistest.Shared(t, version)
-	redis, err := aging.Open(t.Context(), s.URL(), clock.Real())
+	redis, err := aging.Open(t.Context(), s.URL(), machine)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,6 +192,50 @@ func TestRealTimeMakesNothingClaimable(t *testing.T) {
 			c.Advance(early)
 			if ds := claim(); len(ds) != 1 || ds[0].ID != ids[0] {
 				t.Errorf("%v when it is due", ds)
+			}
+		})
+	}
+}
+
+// slow is a clock of a machine on which much passes between two steps while it is busy.
+type slow struct {
+	clock.Clock
+
+	busy bool
+}
+
+func (c *slow) Now() time.Time {
+	now := c.Clock.Now()
+	if c.busy {
+		<-time.After(50 * time.Millisecond)
+	}
+	return now
+}
+
+// However long it takes to learn the server's time, an entry is claimable as soon as it is due.
+func TestWhatIsDueIsClaimedOnASlowMachine(t *testing.T) {
+	for _, version := range redistest.Versions {
+		t.Run(version, func(t *testing.T) {
+			machine := &slow{clock.Real(), true}
+			k, c, _ := openBy(t, version, machine)
+			machine.busy = false
+			o, _ := fill(t, k)
+			ids, err := k.Add(t.Context(), []broker.Add{{Stream: "in", Fields: []broker.Field{{Name: "n", Value: "3"}}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ds, err := k.Read(t.Context(), broker.ReadRequest{Owner: o, Count: 1}); err != nil || len(ds) != 1 {
+				t.Fatal(ds, err)
+			}
+			const minIdle = 30 * time.Second
+			c.Advance(minIdle)
+			o.Consumer = "other"
+			claimed, err := k.AutoClaim(t.Context(), broker.AutoClaimRequest{Owner: o, MinIdle: minIdle, Count: 10})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.ContainsFunc(claimed.Deliveries, func(d broker.Delivery) bool { return d.ID == ids[0] }) {
+				t.Errorf("%v is due and not among %v", ids[0], claimed.Deliveries)
 			}
 		})
 	}

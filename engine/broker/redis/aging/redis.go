@@ -68,11 +68,13 @@ const Prefix = "pipeline-test:"
 
 // Keyspace returns a new keyspace, whose time is the clock's.
 func (r *Redis) Keyspace(ctx context.Context, c clock.Clock) (*Keyspace, error) {
-	machine := r.real.Now()
 	server, err := r.Now(ctx)
 	if err != nil {
 		return nil, err
 	}
+	// Behind the server's answer, however long that was on its way: what has passed on the server
+	// since is then at least what has passed here, and an entry is claimable as soon as it is due.
+	machine := r.real.Now()
 	return &Keyspace{
 		redis: r, prefix: Prefix + rand.Text()[:nameLength] + ":", clock: c, frame: frame{c.Now(), server, machine},
 		streams: map[string]bool{}, groups: map[groupName]map[key]bool{},
