@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -85,15 +86,40 @@ func (s *Secured) serve(l net.Listener, server *http.Server, log *slog.Logger) e
 // one that no longer has users, for a moment or for good, would open what was closed.
 func (s *Secured) demand(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		user, _, _ := r.BasicAuth()
 		c, err := readSecured(s.path)
-		if err != nil || c.Users[user] == "" && (r.TLS == nil || len(r.TLS.VerifiedChains) == 0 || !asksForCertificate(c)) {
+		user := ""
+		if err == nil {
+			user = loggedIn(c, r)
+		}
+		if user == "" {
 			http.Error(w, "The file of users and certificates asked for a login when this process started, and no longer does. "+
 				"Restore it, or start the process again.", http.StatusForbidden)
 			return
 		}
-		next.ServeHTTP(w, r)
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), userKey{}, user)))
 	})
+}
+
+// loggedIn is who asks: the user whose password was checked before, or the one that a
+// verified certificate names; "" where the file asks for neither.
+func loggedIn(c *web.Config, r *http.Request) string {
+	if user, _, _ := r.BasicAuth(); c.Users[user] != "" {
+		return user
+	}
+	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 || !asksForCertificate(c) {
+		return ""
+	}
+	subject := r.TLS.VerifiedChains[0][0].Subject
+	return cmp.Or(subject.CommonName, subject.String(), "a certificate without a name")
+}
+
+type userKey struct{}
+
+// User is who has logged in for a request, by the name of the user or of the
+// certificate; "" where nobody has to.
+func User(ctx context.Context) string {
+	user, _ := ctx.Value(userKey{}).(string)
+	return user
 }
 
 // warnings passes on what is at least a warning.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"pipeline/cmd/pipeline/internal/deadletters"
+	"pipeline/cmd/pipeline/internal/ops"
 	"pipeline/cmd/pipeline/internal/view"
 	"pipeline/engine/broker"
 )
@@ -270,10 +271,13 @@ func (s *Site) start(r *http.Request) (*content, error) {
 	if err := s.claim(one, rate); err != nil {
 		return nil, err
 	}
-	from := r.RemoteAddr
-	s.replays.running.Go(func() { s.act(one, from) })
+	by := asker{r.RemoteAddr, ops.User(r.Context())}
+	s.replays.running.Go(func() { s.act(one, by) })
 	return nil, &redirect{"/dead-letters/replay/" + one.token}
 }
+
+// asker is who has something done: from where, and, where people log in, who.
+type asker struct{ address, user string }
 
 // claim begins a replay, one at a time and each once unless it was broken off.
 func (s *Site) claim(one *replayOf, rate int) error {
@@ -297,7 +301,7 @@ func (s *Site) claim(one *replayOf, rate int) error {
 // mostRefused is how many letters that stay are named.
 const mostRefused = 20
 
-func (s *Site) act(one *replayOf, from string) {
+func (s *Site) act(one *replayOf, by asker) {
 	var result deadletters.Result
 	selection, err := deadletters.Open(one.path)
 	if err == nil {
@@ -315,7 +319,7 @@ func (s *Site) act(one *replayOf, from string) {
 		result, err = apply.Run(s.replays.ctx, selection)
 		err = errors.Join(err, selection.Close())
 	}
-	s.audit(one, result, from, err)
+	s.audit(one, result, by, err)
 	s.replays.mu.Lock()
 	s.replays.busy = false
 	s.replays.mu.Unlock()
@@ -336,13 +340,16 @@ func (r *replayOf) set(change func()) {
 }
 
 // audit logs who did what to how many letters.
-func (s *Site) audit(one *replayOf, result deadletters.Result, from string, err error) {
+func (s *Site) audit(one *replayOf, result deadletters.Result, by asker, err error) {
 	attrs := []any{
-		slog.String("event", "dlq.replay"), slog.String("pipeline", s.Pipeline.Name), slog.String("via", "page"), slog.String("from", from),
+		slog.String("event", "dlq.replay"), slog.String("pipeline", s.Pipeline.Name), slog.String("via", "page"), slog.String("from", by.address),
 		slog.String("selection", one.path), slog.String("filter", one.filter), slog.Time("selected_at", one.at.UTC()), slog.Int("rate", one.rate),
 		slog.Int64("letters", result.Total), slog.Int64("done", result.Done), slog.Int64("gone", result.Gone),
 		slog.Int64("changed", result.Changed), slog.Int64("refused", result.Refused), slog.Int64("unknown", result.Unknown),
 		slog.Int64("left", result.Left()),
+	}
+	if by.user != "" {
+		attrs = append(attrs, slog.String("user", by.user))
 	}
 	if err != nil {
 		attrs = append(attrs, slog.String("error", err.Error()))
