@@ -79,10 +79,13 @@ func TestAPageThatHearsNothingSaysSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.shows("the page says that it is not live", `document.getElementById("live").textContent.startsWith("not live: what is shown is of ")`)
+	if icon := says[string](b, `document.getElementById("icon").getAttribute("href")`); icon != "/static/unknown.svg" {
+		t.Errorf("the tab has the icon %s", icon)
+	}
 	if err := s.process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	b.shows("the page is live again", live)
+	b.shows("the page is live again", live+` && document.getElementById("icon").getAttribute("href") === "/static/well.svg"`)
 	s.add(`{"id":1,"act":"dead","text":"no such account"}`)
 	s.buried(1)
 	b.shows("what came is shown", `document.getElementById("letters-count").textContent.trim() === "1"`)

@@ -4,6 +4,7 @@ package browser
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -135,6 +136,24 @@ const (
 
 func newShop(t *testing.T, server *redistest.Server, m mode) *shop {
 	t.Helper()
+	return serve(t, server, file, "run", "p.hcl", "--ops-listen", "off", "--ui-listen", "127.0.0.1:0", "--ui-write="+strconv.FormatBool(bool(m)), "--json")
+}
+
+// newMonitor is a process that only looks at that many groups, which do not exist.
+func newMonitor(t *testing.T, server *redistest.Server, groups int) *shop {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("pipeline \"many\" {\n  language = 1\n}\nbroker \"redis\" {\n  url = \"URL\"\n}\nstream \"in\" {}\nstream \"dead\" {}\nhandler \"h\" {\n  source = \"h.lua\"\n}\n")
+	for i := range groups {
+		fmt.Fprintf(&b, "group \"g%d\" {\n  stream = stream.in\n  dead_letter {\n    to = stream.dead\n  }\n  subscription \"s%d\" {\n"+
+			"    handler = handler.h\n    claim {\n      min_idle = \"60s\"\n    }\n  }\n}\n", i, i)
+	}
+	return serve(t, server, b.String(), "monitor", "p.hcl", "--ops-listen", "off", "--ui-listen", "127.0.0.1:0", "--json")
+}
+
+// serve starts the command with a pipeline of the server, and waits for its page.
+func serve(t *testing.T, server *redistest.Server, file string, words ...string) *shop {
+	t.Helper()
 	server.Record(t)
 	dir := t.TempDir()
 	for name, text := range map[string]string{"p.hcl": strings.ReplaceAll(file, "URL", server.URL()), "h.lua": script} {
@@ -142,7 +161,7 @@ func newShop(t *testing.T, server *redistest.Server, m mode) *shop {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command(binary, "run", "p.hcl", "--ops-listen", "off", "--ui-listen", "127.0.0.1:0", "--ui-write="+strconv.FormatBool(bool(m)), "--json")
+	cmd := exec.Command(binary, words...)
 	out := &program.Output{}
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, out, out
 	if err := cmd.Start(); err != nil {

@@ -188,6 +188,14 @@ func (a *app) commandLine(command string, words ...string) string {
 	return strings.Join(out, " ") + a.loadFlags()
 }
 
+// about writes command lines for the pipeline of a path: what comes after it are the
+// words.
+func (a *app) about(path string) func(command string, words ...string) string {
+	return func(command string, words ...string) string {
+		return a.commandLine(command, append([]string{path}, words...)...)
+	}
+}
+
 // loadFlags are the flags that say how the pipeline is loaded, as a shell takes them, with a
 // space before each.
 func (a *app) loadFlags() string {

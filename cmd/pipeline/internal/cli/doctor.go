@@ -52,7 +52,7 @@ func (a *app) doctor(cmd *cobra.Command, path string) error {
 
 // examination is how to look, with what its commands need to act on the same pipeline and server.
 func (a *app) examination(path string, p *spec.Pipeline) doctor.Options {
-	return doctor.Options{Path: shellWord(path), Flags: a.loadFlags(), Server: redisFlags(p.Broker)}
+	return doctor.Options{Command: a.about(path), Server: redisFlags(p.Broker)}
 }
 
 // redisFlags are those by which redis-cli reaches the server of a broker, each with a space before

@@ -80,7 +80,7 @@ func (a *app) stats(cmd *cobra.Command, path string, flags statsFlags) error {
 				Severity: diag.Warning, Code: codeServerAway, Summary: "the server is away, and is asked again: " + now.Err.Error(),
 			})
 		default:
-			a.view.Stats(now, ratesOf(p, before, now), findings.Of(now))
+			a.view.Stats(now, ratesOf(p, before, now), findings.Of(now, a.about(path)))
 		}
 		if !flags.watch {
 			return nil

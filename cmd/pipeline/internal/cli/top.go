@@ -18,7 +18,6 @@ import (
 	"pipeline/engine/clock"
 	"pipeline/engine/poll"
 	"pipeline/engine/spec"
-	"pipeline/lang/diag"
 )
 
 func (a *app) topCommand() *cobra.Command {
@@ -60,7 +59,7 @@ func (a *app) top(cmd *cobra.Command, path string) error {
 	}
 	ctx, stop := a.until(cmd)
 	defer stop()
-	t := &topping{app: a, pipeline: p, server: readonly.New(server), screen: terminal, sort: view.TopSorts[0]}
+	t := &topping{app: a, path: path, pipeline: p, server: readonly.New(server), screen: terminal, sort: view.TopSorts[0]}
 	return t.run(ctx)
 }
 
@@ -88,12 +87,13 @@ func (a *app) takeTerminal(cmd *cobra.Command) (*screen.Screen, error) {
 // topping is a full screen while it is shown.
 type topping struct {
 	app      *app
+	path     string
 	pipeline *spec.Pipeline
 	server   broker.Broker
 	screen   *screen.Screen
 
 	before, now  *poll.Snapshot
-	problems     []diag.Diagnostic
+	problems     []view.Problem
 	sort, filter string
 	typing       bool
 }
@@ -101,7 +101,7 @@ type topping struct {
 // look is what one look at the server found, or a panic of the goroutine that looked.
 type look struct {
 	snapshot *poll.Snapshot
-	problems []diag.Diagnostic
+	problems []view.Problem
 	panicked any
 }
 
@@ -176,7 +176,7 @@ func (t *topping) looks(ctx context.Context, poller *poll.Poller, found chan<- l
 	for ctx.Err() == nil {
 		l.snapshot = poller.Once(ctx)
 		if l.snapshot.Up() {
-			l.problems = findings.Of(l.snapshot)
+			l.problems = findings.Of(l.snapshot, t.app.about(t.path))
 		}
 		give()
 		pause := poll.Every

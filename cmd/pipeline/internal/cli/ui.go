@@ -118,9 +118,7 @@ func (o *observed) page(ctx context.Context, of uiOf, ready []ops.Check) (stop f
 	options := web.Options{
 		Pipeline: o.pipeline, Poller: o.poller, Metrics: o.Metrics, Engine: of.engine, Reader: readonly.New(of.server), Checks: ready,
 		Build: o.app.versionOf(), Mode: of.mode, Journal: of.journal, Hosts: of.flags.hosts, Clock: o.app.clock, Log: o.log,
-		Command: func(command string, words ...string) string {
-			return o.app.commandLine(command, append([]string{of.path}, words...)...)
-		},
+		Command: o.app.about(of.path),
 	}
 	if server, ok := of.server.(doctor.Server); ok {
 		// A monitor's login is that of a viewer: rights that workers need are no matter of it.

@@ -98,9 +98,9 @@ var remedies = map[diag.Code]string{
 	"autoclaim_unsupported":     "Use a newer server.",
 }
 
-// command is what to type about a finding.
+// command is what to type about a finding that is of no single group or stream.
 func (e *examination) command(code diag.Code, rules []string) string {
-	file, cli := e.options.Path+e.options.Flags, "redis-cli"+e.options.Server
+	cli := "redis-cli" + e.options.Server
 	if len(rules) > 0 {
 		return "ACL SETUSER " + e.user + " " + strings.Join(rules, " ")
 	}
@@ -109,20 +109,10 @@ func (e *examination) command(code diag.Code, rules []string) string {
 		return setting(cli, "maxmemory-policy noeviction")
 	case plan.CodePersistence:
 		return setting(cli, "appendonly yes")
-	case findings.CodeGroupMissing, plan.CodeLost:
-		return "pipeline apply " + file
-	case findings.CodeUnattended, CodeFloor:
-		return "pipeline run " + file
-	case findings.CodeStuck, findings.CodeNoClaim, findings.CodeRetried, findings.CodeBehind:
-		return "pipeline pending list " + file
-	case findings.CodeStale:
-		return "pipeline consumers list " + file + " --stale"
-	case CodeAbandoned:
-		return "pipeline consumers prune " + file + " --all"
-	case findings.CodeLetters, CodeGrowing:
-		return "pipeline dlq stats " + file
-	case findings.CodeUnseen:
-		return "pipeline export acl " + file
+	case plan.CodeLost:
+		return e.options.Command("apply")
+	case CodeFloor:
+		return e.options.Command("run")
 	case CodeMemory, CodeSaving, CodeFewReplicas, CodeLagging, CodeReplica:
 		return cli + " INFO"
 	case CodeUnheeded:

@@ -10,6 +10,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"pipeline/cmd/pipeline/internal/consumers"
@@ -38,12 +39,13 @@ type Finding = view.Finding
 
 // Options are how to look. The zero value is how an operator does.
 type Options struct {
-	// Path is the pipeline's, for the commands; default FILE.
-	Path string
-	// Flags stand behind it, with a space before each, as the pipeline was loaded: with others a
-	// command might act on another server. Server are those by which redis-cli reaches the
-	// server, without a password, with a space before each; default none.
-	Flags, Server string
+	// Command writes the command lines of the program that findings name, with the path of the
+	// pipeline and the flags that it was loaded with: with others a command might act on another
+	// server. Default: one with FILE for the path.
+	Command findings.Command
+	// Server are the flags by which redis-cli reaches the server, without a password, with a space
+	// before each; default none.
+	Server string
 	// StaleAfter is how long a consumer without a lease was idle that counts as
 	// stale; default plan.StaleAfter.
 	StaleAfter time.Duration
@@ -70,7 +72,12 @@ type examination struct {
 // much is pending. A server that cannot be reached is a finding. Where ctx is done the
 // rest is not looked at, which the caller has to see.
 func Run(ctx context.Context, p *spec.Pipeline, s Server, c clock.Clock, o Options) []Finding {
-	o.Path, o.StaleAfter = cmp.Or(o.Path, "FILE"), cmp.Or(o.StaleAfter, plan.StaleAfter)
+	o.StaleAfter = cmp.Or(o.StaleAfter, plan.StaleAfter)
+	if o.Command == nil {
+		o.Command = func(command string, words ...string) string {
+			return strings.Join(append([]string{"pipeline", command, "FILE"}, words...), " ")
+		}
+	}
 	e := &examination{pipeline: p, server: s, clock: c, options: o}
 	if o.Looks {
 		e.plan = plan.Look(ctx, p, s, c)
@@ -173,7 +180,7 @@ func (e *examination) streams(ctx context.Context) {
 		return
 	}
 	growing := e.growing()
-	for _, d := range findings.Of(e.snapshot) {
+	for _, d := range findings.Of(e.snapshot, e.options.Command) {
 		switch {
 		case d.Code == findings.CodeStale, d.Code == findings.CodeLetters && growing:
 			continue
@@ -181,9 +188,9 @@ func (e *examination) streams(ctx context.Context) {
 			continue // the rights that are missing are told
 		case d.Code == findings.CodeUnseen:
 			d.Severity = diag.Notice // a worker may write to a stream that it may not look at
-		case d.Code == plan.CodeWrongType && e.planTells(&d):
+		case d.Code == plan.CodeWrongType && e.planTells(&d.Diagnostic):
 			continue // and what the key holds
 		}
-		e.add(Finding{Code: d.Code, Severity: d.Severity, Found: d.Summary, Do: d.Detail, Command: e.command(d.Code, nil)})
+		e.add(Finding{Code: d.Code, Severity: d.Severity, Found: d.Summary, Do: d.Detail, Command: d.Command})
 	}
 }

@@ -133,11 +133,11 @@ var conditions = []condition{
 	},
 	{
 		name: "a consumer that is gone and holds", want: of(findings.CodeStale), says: "nobody is behind 1 consumer of the group g on in any more, which hold 2 entries",
-		command: "pipeline consumers list p.hcl --stale", severity: diag.Warning,
+		command: "pipeline consumers list p.hcl --group g --stale", severity: diag.Warning,
 		wrong: func(p *patient) { p.stale = time.Nanosecond; p.given(2) },
 	},
 	{
-		name: "a consumer that is gone", want: of(doctor.CodeAbandoned), says: "1 consumer of the group g on in", command: "pipeline consumers prune p.hcl --all", severity: diag.Notice,
+		name: "a consumer that is gone", want: of(doctor.CodeAbandoned), says: "1 consumer of the group g on in", command: "pipeline consumers prune p.hcl --group g", severity: diag.Notice,
 		wrong: func(p *patient) {
 			p.stale = time.Nanosecond
 			p.do("XGROUP", "CREATECONSUMER", "in", "g", "s-host-0.aaaa")
@@ -145,7 +145,7 @@ var conditions = []condition{
 	},
 	{
 		name: "an entry that comes again", want: of(findings.CodeRetried), says: "1 entry of the group g on in was delivered before", severity: diag.Warning,
-		command: "pipeline pending list p.hcl",
+		command: "pipeline pending list p.hcl --group g",
 		wrong: func(p *patient) {
 			p.given(1)
 			pending := p.do("XPENDING", "in", "g", "-", "+", 1).([]any)[0].([]any)[0]
@@ -153,7 +153,7 @@ var conditions = []condition{
 		},
 	},
 	{
-		name: "bodies that were trimmed", want: of(findings.CodeTrimGap), says: "1 pending entry", severity: diag.Error,
+		name: "bodies that were trimmed", want: of(findings.CodeTrimGap), says: "1 pending entry", command: "pipeline pending list p.hcl --group g", severity: diag.Error,
 		wrong: func(p *patient) { p.given(2); p.do("XTRIM", "in", "MAXLEN", 1) },
 	},
 	{
@@ -170,11 +170,11 @@ var conditions = []condition{
 		wrong: func(p *patient) { p.do("SET", "dead", "x") },
 	},
 	{
-		name: "dead letters now", want: of(doctor.CodeGrowing), says: "dead holds 1 dead letter", command: "pipeline dlq stats p.hcl", severity: diag.Warning,
+		name: "dead letters now", want: of(doctor.CodeGrowing), says: "dead holds 1 dead letter", command: "pipeline dlq stats p.hcl dead", severity: diag.Warning,
 		wrong: func(p *patient) { p.do("XADD", "dead", "*", "f", "v") },
 	},
 	{
-		name: "dead letters of old", want: of(findings.CodeLetters), says: "dead holds 1 dead letter", command: "pipeline dlq stats p.hcl", severity: diag.Notice,
+		name: "dead letters of old", want: of(findings.CodeLetters), says: "dead holds 1 dead letter", command: "pipeline dlq stats p.hcl dead", severity: diag.Notice,
 		wrong: func(p *patient) { p.do("XADD", "dead", "1-1", "f", "v") },
 	},
 	{

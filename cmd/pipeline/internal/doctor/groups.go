@@ -29,7 +29,7 @@ func (e *examination) growing() (some bool) {
 		}
 		some = true
 		e.add(Finding{
-			Code: CodeGrowing, Severity: diag.Warning, Command: e.command(CodeGrowing, nil),
+			Code: CodeGrowing, Severity: diag.Warning, Command: e.options.Command("dlq stats", s.Spec.Name),
 			Found: fmt.Sprintf("%s holds %s, the last of them %s old", s.Spec.Name, view.Count(s.Length, "dead letter", "dead letters"), view.Duration(max(0, ago))),
 			Do:    "See by which error they fail, mend that, and put them back with `pipeline dlq replay`.",
 		})
@@ -84,7 +84,7 @@ func (e *examination) consumers(ctx context.Context, g *poll.Group) {
 	name := g.Spec.Name + " on " + g.Spec.Stream.Name
 	if holding > 0 {
 		e.add(Finding{
-			Code: findings.CodeStale, Severity: diag.Warning, Command: e.command(findings.CodeStale, nil),
+			Code: findings.CodeStale, Severity: diag.Warning, Command: e.options.Command("consumers list", "--group", g.Spec.Label, "--stale"),
 			Found: fmt.Sprintf("nobody is behind %s of the group %s any more, which hold %s",
 				view.Count(holding, "consumer", "consumers"), name, view.Count(held, "entry", "entries")),
 			Do: "Start a worker whose subscription claims: it takes them over after min_idle.",
@@ -92,7 +92,7 @@ func (e *examination) consumers(ctx context.Context, g *poll.Group) {
 	}
 	if empty > 0 {
 		e.add(Finding{
-			Code: CodeAbandoned, Severity: diag.Notice, Command: e.command(CodeAbandoned, nil),
+			Code: CodeAbandoned, Severity: diag.Notice, Command: e.options.Command("consumers prune", "--group", g.Spec.Label),
 			Found: fmt.Sprintf("nobody is behind %s of the group %s any more, which hold nothing", view.Count(empty, "consumer", "consumers"), name),
 			Do:    "Remove them.",
 		})

@@ -130,7 +130,10 @@ func (p *patient) do(command ...any) any {
 
 func (p *patient) examine() []doctor.Finding {
 	p.t.Helper()
-	return doctor.Run(p.t.Context(), p.spec, p.open(), p.clock, doctor.Options{Path: "p.hcl", StaleAfter: p.stale})
+	command := func(command string, words ...string) string {
+		return strings.Join(append([]string{"pipeline", command, "p.hcl"}, words...), " ")
+	}
+	return doctor.Run(p.t.Context(), p.spec, p.open(), p.clock, doctor.Options{Command: command, StaleAfter: p.stale})
 }
 
 // info is a number of INFO.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pipeline/cmd/pipeline/internal/findings"
+	"pipeline/cmd/pipeline/internal/view"
 	"pipeline/engine/broker"
 	"pipeline/engine/poll"
 	"pipeline/engine/spec"
@@ -43,7 +44,13 @@ func snapshot(g poll.Group) *poll.Snapshot {
 	}}
 }
 
-func codesOf(found []diag.Diagnostic) []diag.Code {
+func ofAll(s *poll.Snapshot) []view.Problem {
+	return findings.Of(s, func(command string, words ...string) string {
+		return strings.Join(append([]string{command, "p.hcl"}, words...), " ")
+	})
+}
+
+func codesOf(found []view.Problem) []diag.Code {
 	var codes []diag.Code
 	for _, d := range found {
 		if d.Code != findings.CodeLetters {
@@ -88,20 +95,20 @@ func TestWhatIsFound(t *testing.T) {
 		}, []diag.Code{findings.CodeStuck}},
 	} {
 		c.of.Known = true
-		if got := codesOf(findings.Of(snapshot(c.of))); !slices.Equal(got, c.want) {
+		if got := codesOf(ofAll(snapshot(c.of))); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}
 }
 
 func TestDeadLettersSayWhenTheLastCame(t *testing.T) {
-	found := findings.Of(snapshot(poll.Group{Spec: group(), Known: true, LagKnown: true}))
+	found := ofAll(snapshot(poll.Group{Spec: group(), Known: true, LagKnown: true}))
 	if len(found) != 1 || found[0].Summary != "payments.dead holds 10 dead letters, the oldest for 1h; the last came 5s ago" {
 		t.Errorf("%+v", found)
 	}
 	s := snapshot(poll.Group{Spec: group(), Known: true, LagKnown: true})
 	s.Streams[1].Last = broker.ID{Ms: 1 << 63}
-	if found := findings.Of(s); !strings.HasSuffix(found[0].Summary, "the last came 0s ago") {
+	if found := ofAll(s); !strings.HasSuffix(found[0].Summary, "the last came 0s ago") {
 		t.Errorf("an id of the far future: %s", found[0].Summary)
 	}
 }
@@ -110,7 +117,7 @@ func TestRetries(t *testing.T) {
 	once := broker.Pending{ID: broker.ID{Ms: 1, Seq: 1}, Deliveries: 1}
 	thrice := broker.Pending{ID: broker.ID{Ms: 2, Seq: 1}, Deliveries: 3}
 	of := func(oldest ...broker.Pending) (found []string) {
-		for _, d := range findings.Of(snapshot(poll.Group{Spec: group(), Known: true, LagKnown: true, Pending: int64(len(oldest)), Oldest: oldest})) {
+		for _, d := range ofAll(snapshot(poll.Group{Spec: group(), Known: true, LagKnown: true, Pending: int64(len(oldest)), Oldest: oldest})) {
 			if d.Code == findings.CodeRetried {
 				found = append(found, d.Summary)
 			}
@@ -126,5 +133,37 @@ func TestRetries(t *testing.T) {
 	if found := of(slices.Repeat([]broker.Pending{thrice}, broker.MaxOldest)...); len(found) != 1 ||
 		!strings.HasPrefix(found[0], "100 of the oldest 100 pending entries of the group ledger on payments were delivered before") {
 		t.Errorf("%q", found)
+	}
+}
+
+// Each finding has the command that goes on with it, about its own group or stream.
+func TestTheCommandOfAFinding(t *testing.T) {
+	reader := []broker.ConsumerInfo{consumer(0, 1)}
+	unclaimed := group()
+	unclaimed.Subscriptions[0].Claim = nil
+	for code, c := range map[diag.Code]struct {
+		of   poll.Group
+		want string
+	}{
+		findings.CodeGroupMissing: {poll.Group{Err: broker.ErrNoGroup}, "apply p.hcl"},
+		findings.CodeUnattended:   {poll.Group{Known: true, LagKnown: true, Pending: 1}, "run p.hcl"},
+		findings.CodeTrimGap:      {poll.Group{Known: true, Pending: 1, TrimGap: 1, Consumers: reader}, "pending list p.hcl --group ledger"},
+		findings.CodeStuck:        {poll.Group{Known: true, Pending: 1, OldestPending: time.Hour, Consumers: reader}, "pending list p.hcl --group ledger"},
+		findings.CodeNoClaim:      {poll.Group{Spec: unclaimed, Known: true, Pending: 1, OldestPending: time.Hour, Consumers: reader}, "pending list p.hcl --group ledger"},
+		findings.CodeRetried:      {poll.Group{Known: true, Pending: 1, Oldest: []broker.Pending{{Deliveries: 2}}, Consumers: reader}, "pending list p.hcl --group ledger"},
+		findings.CodeBehind:       {poll.Group{Known: true, OldestUndelivered: time.Hour, Consumers: reader}, "pending list p.hcl --group ledger"},
+		findings.CodeStale:        {poll.Group{Known: true, Pending: 1, Consumers: append(reader, consumer(time.Hour, 1))}, "consumers list p.hcl --group ledger --stale"},
+		findings.CodeUnseen:       {poll.Group{Err: broker.ErrNoPermission}, "export acl p.hcl"},
+		findings.CodeLetters:      {poll.Group{Known: true, LagKnown: true}, "dlq stats p.hcl payments.dead"},
+		findings.CodeLagUnknown:   {poll.Group{Known: true, Consumers: reader}, ""},
+	} {
+		if c.of.Spec == nil {
+			c.of.Spec = group()
+		}
+		found := ofAll(snapshot(c.of))
+		at := slices.IndexFunc(found, func(p view.Problem) bool { return p.Code == code })
+		if at < 0 || found[at].Command != c.want {
+			t.Errorf("%s: %+v, want the command %q", code, found, c.want)
+		}
 	}
 }

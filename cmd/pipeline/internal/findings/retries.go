@@ -4,13 +4,14 @@ import (
 	"fmt"
 
 	"pipeline/engine/broker"
+	"pipeline/engine/poll"
 	"pipeline/lang/diag"
 )
 
 // retries tells of entries of a group that were delivered more than once and are
 // still pending: their handler fails, or whoever had them stopped.
-func (f *finder) retries(name string, oldest []broker.Pending) {
-	again, most := 0, broker.Pending{}
+func (f *finder) retries(name string, g *poll.Group) {
+	oldest, again, most := g.Oldest, 0, broker.Pending{}
 	for _, p := range oldest {
 		if p.Deliveries > 1 {
 			again++
@@ -31,6 +32,6 @@ func (f *finder) retries(name string, oldest []broker.Pending) {
 	default:
 		what = fmt.Sprintf("%d entries of the group %s were delivered before and are still pending", again, name)
 	}
-	f.add(diag.Warning, CodeRetried, fmt.Sprintf("Their handler fails, or the worker that had them stopped: `pipeline pending list` says which, and with what error; "+
+	f.add(diag.Warning, CodeRetried, ofGroup(g.Spec), fmt.Sprintf("Their handler fails, or the worker that had them stopped: `pipeline pending list` says which, and with what error; "+
 		"`pipeline pending show … %s` shows all of one.", most.ID), "%s, %s %d times", what, most.ID, most.Deliveries)
 }

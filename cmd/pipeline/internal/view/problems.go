@@ -43,17 +43,27 @@ func (v *View) Warnings(r *diag.Report) {
 	}
 }
 
+// Problem is a problem, and the command to go on with; "" for none.
+type Problem struct {
+	diag.Diagnostic
+
+	Command string `json:"command,omitempty"`
+}
+
 // Diagnostic prints one problem outside of any report: a line of JSON, or one
 // line of text with its remedy below.
-func (v *View) Diagnostic(d diag.Diagnostic) {
-	for _, text := range []*string{&d.Range.File, &d.Summary, &d.Detail, &d.Suggestion} {
+func (v *View) Diagnostic(d diag.Diagnostic) { v.Problem(Problem{Diagnostic: d}) }
+
+// Problem prints one problem as Diagnostic does, and in text its command below.
+func (v *View) Problem(d Problem) {
+	for _, text := range []*string{&d.Range.File, &d.Summary, &d.Detail, &d.Suggestion, &d.Command} {
 		*text = hideLogins(*text)
 	}
 	if v.o.JSON {
 		d.Edits = append([]diag.Edit{}, d.Edits...)
 		v.event(struct {
 			Event string `json:"event"`
-			diag.Diagnostic
+			Problem
 		}{"diagnostic", d})
 		return
 	}
@@ -72,6 +82,9 @@ func (v *View) Diagnostic(d diag.Diagnostic) {
 	}
 	if d.Suggestion != "" {
 		line = append(append(append(line, "  Did you mean "...), p.text(bold, `"`+clean(d.Suggestion)+`"`)...), "?\n"...)
+	}
+	if d.Command != "" {
+		line = append(p.append(append(line, "  $ "...), cyan, clean(d.Command)), '\n')
 	}
 	v.say(line)
 }

@@ -7,7 +7,6 @@ import (
 
 	"pipeline/engine/poll"
 	"pipeline/engine/spec"
-	"pipeline/lang/diag"
 )
 
 // Rates are how fast entries go through a pipeline, a second. What is not known is
@@ -23,14 +22,14 @@ type Rates struct {
 
 // Stats prints the groups of a pipeline, a line each, its dead letters, and what is
 // wrong.
-func (v *View) Stats(s *poll.Snapshot, r Rates, problems []diag.Diagnostic) {
+func (v *View) Stats(s *poll.Snapshot, r Rates, problems []Problem) {
 	if v.o.JSON {
 		v.statsJSON(s, r)
 	} else {
 		v.write(v.statsText(s, r))
 	}
 	for _, d := range problems {
-		v.Diagnostic(d)
+		v.Problem(d)
 	}
 }
 

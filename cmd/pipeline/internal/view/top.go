@@ -19,7 +19,7 @@ type Top struct {
 	Pipeline string
 	Snapshot *poll.Snapshot
 	Rates    Rates
-	Problems []diag.Diagnostic
+	Problems []Problem
 	// Sort is one of TopSorts. Filter chooses groups by a part of their names, or of
 	// their streams' or subscriptions', in capitals or not; Typing says that it is being
 	// typed.

@@ -39,6 +39,8 @@ type apiProblem struct {
 	Summary  string `json:"summary"`
 	Detail   string `json:"detail"`
 	Page     string `json:"page"`
+	Command  string `json:"command"`
+	Group    string `json:"group"`
 }
 
 // apiOverview is all of it.
@@ -74,11 +76,31 @@ func (s *Site) api(mux *http.ServeMux) {
 	serve("/api/groups", func(l *look) any { return l.apiGroups() })
 	serve("/api/dead-letters", func(l *look) any { return l.apiLetters() })
 	serve("/api/problems", func(l *look) any { return s.apiProblems(l) })
+	mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) { apiRefused(mux, w, r) })
 	mux.HandleFunc("GET /api/doctor", func(w http.ResponseWriter, r *http.Request) {
 		s.examineIfOld(r.Context())
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(s.apiExam()) // who asked is gone
 	})
+}
+
+// apiRefused tells a program that there is nothing of the path, or not by its method.
+func apiRefused(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
+	refused := struct {
+		Error   string `json:"error"`
+		Message string `json:"message"`
+	}{"not_found", "There is nothing of this path; /api/overview has all, and /api/groups, /api/dead-letters, /api/problems and /api/doctor parts of it."}
+	status := http.StatusNotFound
+	get := r.Clone(r.Context())
+	get.Method = http.MethodGet
+	if _, pattern := mux.Handler(get); pattern != "/api/" {
+		status = http.StatusMethodNotAllowed
+		refused.Error, refused.Message = "method_not_allowed", "It can only be read: GET and HEAD."
+		w.Header().Set("Allow", "GET, HEAD")
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(refused) // who asked is gone
 }
 
 func (l *look) apiGroups() []apiGroup {
@@ -134,7 +156,7 @@ func (l *look) apiLetters() []apiLetters {
 func (s *Site) apiProblems(l *look) []apiProblem {
 	all := []apiProblem{}
 	for _, p := range s.problems(l) {
-		all = append(all, apiProblem{p.Severity, p.Code, p.Summary, p.Detail, p.Link})
+		all = append(all, apiProblem{p.Severity, p.Code, p.Summary, p.Detail, p.Link, p.Command, p.Group})
 	}
 	return all
 }

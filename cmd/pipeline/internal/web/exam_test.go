@@ -30,7 +30,7 @@ func TestHealthHasWhatTheDoctorFinds(t *testing.T) {
 			t.Fatal("the server cannot be examined")
 		}
 		w.options.Examine = func(ctx context.Context) []view.Finding {
-			return doctor.Run(ctx, w.pipeline, server, clock.Real(), doctor.Options{Path: "p.hcl"})
+			return doctor.Run(ctx, w.pipeline, server, clock.Real(), doctor.Options{Command: w.options.Command})
 		}
 		w.open()
 		w.page("/health", "Examined", "the group ledger on payments does not exist", "pipeline apply p.hcl", "group_missing", "keeps run from running",

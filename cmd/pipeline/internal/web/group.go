@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"pipeline/cmd/pipeline/internal/plan"
+	"pipeline/cmd/pipeline/internal/findings"
 	"pipeline/cmd/pipeline/internal/view"
 	"pipeline/cmd/pipeline/internal/waiting"
 	"pipeline/engine"
@@ -28,6 +28,8 @@ type groupData struct {
 	PendingLink   string
 	Letters       letterRow
 	Works         bool
+	// Quiet is how long a consumer that lives is never silent.
+	Quiet time.Duration
 }
 
 // consumerRow is a consumer on the server.
@@ -66,8 +68,10 @@ func (s *Site) group(r *http.Request) (*content, error) {
 		d.Position = found.LastDelivered.String()
 	}
 	for _, p := range s.problems(l) {
-		if p.Link == groupLink(g.Label) {
-			p.Link = ""
+		if p.Group == g.Label {
+			if p.Link == groupLink(g.Label) {
+				p.Link = ""
+			}
 			d.Problems = append(d.Problems, p)
 		}
 	}
@@ -76,9 +80,10 @@ func (s *Site) group(r *http.Request) (*content, error) {
 		d.Letters.Link = link("/dead-letters", "stream", g.DeadLetter.Name, "group", g.Label)
 	}
 	d.Subscriptions = s.subscriptions(g)
+	d.Quiet = findings.QuietAfter(g)
 	for _, c := range found.Consumers {
 		row := consumerRow{Name: view.Clean(c.Name), Pending: c.Pending, Idle: c.Idle, State: "alive"}
-		if c.Idle >= plan.StaleAfter {
+		if c.Idle >= d.Quiet {
 			row.State = "silent"
 		}
 		for i := range d.Subscriptions {

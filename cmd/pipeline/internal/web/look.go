@@ -5,12 +5,9 @@ import (
 	"sync"
 	"time"
 
-	"pipeline/cmd/pipeline/internal/findings"
 	"pipeline/cmd/pipeline/internal/topology"
-	"pipeline/cmd/pipeline/internal/view"
 	"pipeline/engine/poll"
 	"pipeline/engine/spec"
-	"pipeline/lang/diag"
 )
 
 // look is what is made of one look of the poller, once for all who ask.
@@ -19,6 +16,8 @@ type look struct {
 	history []*poll.Point
 	rates   rates
 	picture template.HTML
+	// findings are what is wrong with the streams and groups, stream by stream.
+	findings []problem
 	// span is the time that charts show: what the history has, rounded up.
 	span time.Duration
 	// streams and groups are by their place in a point of the history.
@@ -48,7 +47,7 @@ func (s *Site) look() *look {
 		}
 	}
 	l.rates, l.span = l.measure(), spanOf(l.history)
-	l.picture = s.draw(l)
+	l.picture, l.findings = s.draw(l), s.findings(found)
 	s.looks.last = l
 	return l
 }
@@ -145,90 +144,4 @@ func (s *Site) behind(n *topology.Node) string {
 		return handlerLink(n.Handler.Label)
 	}
 	return ""
-}
-
-// problem is something that is wrong, and where to look.
-type problem struct {
-	Severity, Code, Summary, Detail string
-	// Link leads to the page about it, "" for none; Where is its text.
-	Link, Where string
-}
-
-func problemOf(d *diag.Diagnostic) problem {
-	return problem{Severity: d.Severity.String(), Code: string(d.Code), Summary: told(view.Clean(d.Summary)), Detail: told(d.Detail)}
-}
-
-// problems are what is wrong now, the worst first.
-func (s *Site) problems(l *look) []problem {
-	var all []problem
-	if l.found.Err != nil {
-		all = append(all, problem{
-			Severity: "error", Code: "server_unavailable", Summary: "Redis does not answer: " + told(view.Clean(l.found.Err.Error())),
-			Detail: "What is shown is from the last time that it did. Workers wait for it and lose nothing; it is asked again every few seconds.",
-		})
-	}
-	all = append(all, s.failed()...)
-	for i := range l.found.Streams {
-		all = append(all, s.ofStream(l.found, &l.found.Streams[i])...)
-	}
-	sorted := make([]problem, 0, len(all))
-	for _, severity := range []string{"error", "warning", "notice"} {
-		for _, p := range all {
-			if p.Severity == severity {
-				sorted = append(sorted, p)
-			}
-		}
-	}
-	return sorted
-}
-
-// failed are the subscriptions of this process that have stopped, or wait for room.
-func (s *Site) failed() (all []problem) {
-	if s.Engine == nil {
-		return nil
-	}
-	snap := s.Engine.Snapshot()
-	for i := range snap.Subscriptions {
-		sub := &snap.Subscriptions[i]
-		if sub.Err != nil {
-			all = append(all, problem{
-				Severity: "error", Code: "subscription_failed",
-				Summary: "the subscription " + sub.Label + " has stopped: " + told(view.Clean(sub.Err.Error())),
-				Detail:  "Its entries stay where they are. Mend the cause, and start the process again.",
-			})
-		}
-		if sub.Withheld > 0 {
-			all = append(all, problem{
-				Severity: "warning", Code: "backlog_full", Summary: "replies of the subscription " + sub.Label + " wait for room",
-				Detail: "A stream that it replies to has reached its `max_backlog`: the groups that read that stream are behind.",
-			})
-		}
-	}
-	return all
-}
-
-// ofStream are the findings about a stream and its groups, each with the page about
-// it.
-func (s *Site) ofStream(found *poll.Snapshot, stream *poll.Stream) (all []problem) {
-	find := func(part poll.Stream, to, where string) {
-		one := *found
-		one.Streams = []poll.Stream{part}
-		for _, d := range findings.Of(&one) {
-			p := problemOf(&d)
-			p.Link, p.Where = to, where
-			all = append(all, p)
-		}
-	}
-	alone := *stream
-	alone.Groups, alone.DeadLetters = nil, stream.DeadLetters && len(stream.Groups) == 0
-	find(alone, link("/dead-letters", "stream", stream.Spec.Name), "the letters")
-	if !stream.Known {
-		return all
-	}
-	for i := range stream.Groups {
-		part := *stream
-		part.Groups, part.DeadLetters = stream.Groups[i:i+1], false
-		find(part, groupLink(stream.Groups[i].Spec.Label), "the group")
-	}
-	return all
 }

@@ -18,7 +18,7 @@ func handlerLink(label string) string { return "/handler/" + url.PathEscape(labe
 type overviewData struct {
 	Span     string
 	Tiles    []tile
-	Problems []problem
+	Problems []*fold
 	Picture  template.HTML
 	Groups   []groupRow
 	Letters  []letterRow
@@ -64,7 +64,7 @@ type streamRow struct {
 
 func (s *Site) overview(*http.Request) (*content, error) {
 	l := s.look()
-	d := &overviewData{Span: spanText(l.span), Tiles: l.tiles(), Problems: s.problems(l), Picture: l.picture}
+	d := &overviewData{Span: spanText(l.span), Tiles: l.tiles(), Problems: folded(s.problems(l)), Picture: l.picture}
 	for i := range l.found.Streams {
 		stream := &l.found.Streams[i]
 		for j := range stream.Groups {

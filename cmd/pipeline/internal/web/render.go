@@ -106,10 +106,13 @@ type framed struct {
 	Pipeline, Version, Mode, State string
 	Write                          bool
 	Letters                        int64
-	Now                            time.Time
-	Fresh                          bool
-	Answered                       time.Duration
-	Asked                          bool
+	// Icon is the name of the icon, Trouble how many errors and warnings there are.
+	Icon     string
+	Trouble  int64
+	Now      time.Time
+	Fresh    bool
+	Answered time.Duration
+	Asked    bool
 }
 
 // page makes the content of a page. An error is shown in its place.
@@ -142,7 +145,7 @@ func (s *Site) serve(p page) http.Handler {
 			return
 		}
 		if err != nil {
-			c = faulty(err)
+			c = faulty(r, err)
 		}
 		var b bytes.Buffer
 		if err := templates[c.Name].Execute(&b, s.frame(c)); err != nil {
@@ -158,13 +161,19 @@ func (s *Site) serve(p page) http.Handler {
 	})
 }
 
+// faultData is an error as people are told. Again: the same may be asked for again.
+type faultData struct {
+	Message string
+	Again   bool
+}
+
 // faulty is the page of an error. What the server says is told without logins.
-func faulty(err error) *content {
+func faulty(r *http.Request, err error) *content {
 	f, ok := errors.AsType[*fault](err)
 	if !ok {
 		f = serverFault(err)
 	}
-	return &content{Name: "fault", Title: f.title, Status: f.status, Data: told(f.message)}
+	return &content{Name: "fault", Title: f.title, Status: f.status, Data: faultData{told(f.message), f.status == http.StatusServiceUnavailable && r.Method == http.MethodGet}}
 }
 
 func serverFault(err error) *fault {
@@ -193,6 +202,7 @@ func (s *Site) frame(c *content) *framed {
 	if f.Asked {
 		f.Answered = now.Sub(found.Answered)
 	}
+	f.Icon, f.Trouble = s.trouble(s.look(), f.Fresh)
 	for i := range found.Streams {
 		if stream := &found.Streams[i]; stream.DeadLetters && stream.Known {
 			f.Letters += stream.Length
@@ -212,7 +222,7 @@ func static(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	kinds := map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
+	kinds := map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 	w.Header().Set("Content-Type", kinds[path.Ext(name)])
 	_, _ = w.Write(text) // who asked is gone
 }

@@ -12,8 +12,19 @@
   // nowhere, as after a sleep or behind a tunnel that hangs: no error would ever tell.
   const patience = 30000;
 
+  // What a tab shows of a page that nobody looks at.
+  const icon = document.getElementById("icon");
+  const mark = (fresh) => {
+    if (document.title !== fresh.title) document.title = fresh.title;
+    const next = fresh.getElementById("icon");
+    if (icon && next && icon.getAttribute("href") !== next.getAttribute("href")) icon.setAttribute("href", next.getAttribute("href"));
+  };
+
   const say = (text) => { if (status.textContent !== text) status.textContent = text; };
-  const sayOld = () => say("not live: what is shown is of " + (document.getElementById("now") || {}).textContent);
+  const sayOld = () => {
+    if (icon) icon.setAttribute("href", "/static/unknown.svg");
+    say("not live: what is shown is of " + (document.getElementById("now") || {}).textContent);
+  };
 
   // Where the keyboard is, so that it can be put back there: by id, or by what it leads to.
   const placeOf = (element, part) => {
@@ -29,15 +40,25 @@
     return selection && selection.type === "Range" && part.contains(selection.anchorNode);
   };
 
+  // What each part was when it came: what somebody opens in it is no change.
+  const written = new Map([...document.querySelectorAll("[data-live]")].map((part) => [part, part.innerHTML]));
+
   const take = (fresh) => {
     for (const part of document.querySelectorAll("[data-live]")) {
       const next = fresh.getElementById(part.id);
-      if (!next || next.innerHTML === part.innerHTML || marked(part)) continue;
+      if (!next || next.innerHTML === written.get(part) || marked(part)) continue;
+      written.set(part, next.innerHTML);
       const place = placeOf(document.activeElement, part);
+      const opened = [...part.querySelectorAll("details[open][id]")].map((d) => d.id);
       part.replaceChildren(...next.childNodes);
+      for (const id of opened) {
+        const again = document.getElementById(id);
+        if (again) again.open = true;
+      }
       const focus = place && place(part);
       if (focus) focus.focus({ preventScroll: true });
     }
+    mark(fresh);
     const now = fresh.getElementById("main");
     again = now ? Number(now.dataset.again || 0) : 0;
     if (now && !follows && !again) location.reload(); // what was waited for has ended
@@ -65,7 +86,7 @@
     return;
   }
 
-  // Many pages may be open; one that nobody sees asks for nothing.
+  // Many pages may be open; one that nobody sees does not follow, and asks once a minute.
   let source = null, timer = 0, watch = 0, was = false, heard = 0;
   const stop = () => { if (source) source.close(); source = null; clearInterval(timer); clearInterval(watch); };
   const start = () => {
@@ -90,7 +111,9 @@
     }, 1000);
   };
   document.addEventListener("visibilitychange", () => {
-    if (document.visibilityState === "visible") { start(); } else { stop(); }
+    stop();
+    if (document.visibilityState === "visible") { start(); return; }
+    timer = setInterval(refresh, 60000); // its title and icon go on telling of trouble
   });
   start();
 })();
