@@ -53,6 +53,15 @@ var ackCases = []testCase{
 		equal(k, "record", k.record(ids[0]), broker.Record{})
 		equal(k, "error of the other", k.record(ids[1]).Error, "e")
 	}},
+	{"drop no record but those that are named", nil, func(k *kit) {
+		ids := k.fill(2)
+		k.deliver("a", ids)
+		for _, id := range ids {
+			k.wait(broker.Wait{ID: id, Error: "e"}, broker.Done)
+		}
+		k.settle(&broker.Settlement{Owner: k.owner("a"), Acks: ids[:1], Forget: ids[1:]}) // as many as there are, and another
+		equal(k, "error of the first", k.record(ids[0]).Error, "e")
+	}},
 	{"of nothing are fine", nil, func(k *kit) {
 		k.fill(1)
 		k.settle(&broker.Settlement{Owner: k.owner("a")})

@@ -105,7 +105,7 @@ func (b *Broker) checkAck(ctx context.Context, o broker.Owner) error {
 
 // acks appends the unfenced acknowledgements, and what drops their records.
 func (p *settling) acks(ctx context.Context) {
-	p.all = len(p.Forget) == len(p.Acks)+len(p.Steps)
+	p.all = p.forgetsAll()
 	if len(p.Forget) > 0 && !p.all {
 		p.forget = make(map[broker.ID]bool, len(p.Forget))
 		for _, id := range p.Forget {
@@ -132,6 +132,23 @@ func (p *settling) acks(ctx context.Context) {
 		}
 		p.batch.add(ctx, nil, p.args.since(mark))
 	}
+}
+
+// forgetsAll reports whether Forget names every entry among Acks and Steps, each kind in
+// its order, as an engine names them: then no entry is looked up.
+func (p *settling) forgetsAll() bool {
+	acks, steps := p.Acks, p.Steps
+	for _, id := range p.Forget {
+		switch {
+		case len(acks) > 0 && acks[0] == id:
+			acks = acks[1:]
+		case len(steps) > 0 && steps[0].ID == id:
+			steps = steps[1:]
+		default:
+			return false
+		}
+	}
+	return len(acks)+len(steps) == 0
 }
 
 // forgets reports whether the record of an entry is dropped with it.
