@@ -132,13 +132,13 @@ func (o *opened) bodyText() string {
 		}
 		return o.body.Raw
 	}
-	if o.astray {
-		return `"` + masked + `"`
-	}
 	if o.codec == spec.CodecText || o.codec == spec.CodecBytes {
 		return o.hide.text(o.body.Value.Text())
 	}
 	v := o.body.Value
+	if o.astray {
+		v = inPlace(v, o.entry)
+	}
 	for _, f := range o.fields {
 		v = maskPath(v, strings.Split(f, "."))
 	}

@@ -70,9 +70,10 @@ type opened struct {
 	// declared type.
 	problem    string
 	unreadable bool
-	// astray: it has not its declared type, and none of the sensitive members is in its place, so
-	// that their values may stand anywhere in it: in a field of another name, in JSON within a string.
+	// astray: it has not its declared type, entry, and a sensitive member is not in its place, so
+	// that its value may stand anywhere in it: in a field of another name, in JSON within a string.
 	astray bool
+	entry  *spec.Type
 	// fields are the sensitive ones, hide their values.
 	fields []string
 	hide   secrets
@@ -85,7 +86,7 @@ func (l *Letters) open(d *deadletters.Letter) *opened {
 	if stream == nil {
 		stream = d.Source.Stream
 	}
-	o.codec = stream.Codec
+	o.codec, o.entry = stream.Codec, stream.Entry
 	l.arena.Reset()
 	original := d.Original()
 	if err := l.decoder(stream, false).Decode(original, &l.arena, &o.body); err != nil {
@@ -103,7 +104,7 @@ func (l *Letters) open(d *deadletters.Letter) *opened {
 	}
 	slices.SortFunc(o.hide, func(a, b string) int { return len(b) - len(a) })
 	o.astray = o.problem != "" && len(o.fields) > 0 && o.codec != spec.CodecText && o.codec != spec.CodecBytes &&
-		!slices.ContainsFunc(o.fields, func(f string) bool { return hasPath(&o.body.Value, strings.Split(f, ".")) })
+		slices.ContainsFunc(o.fields, func(f string) bool { return !hasPath(&o.body.Value, strings.Split(f, ".")) })
 	return o
 }
 

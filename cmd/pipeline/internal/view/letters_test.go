@@ -21,7 +21,14 @@ import (
 func cards() *spec.Pipeline {
 	s := &spec.Stream{
 		Label: "cards", Name: "cards", Codec: spec.CodecJSON, Body: spec.DefaultBody, Sensitive: []string{"card", "owner.name"},
-		Entry: &spec.Type{Kind: spec.TypeObject, Attrs: []spec.Attr{{Name: "card", Type: &spec.Type{Kind: spec.TypeString}}}},
+		Entry: &spec.Type{Kind: spec.TypeObject, Attrs: []spec.Attr{
+			{Name: "card", Type: &spec.Type{Kind: spec.TypeString}},
+			{Name: "id", Type: &spec.Type{Kind: spec.TypeNumber}, Optional: true},
+			{Name: "note", Type: &spec.Type{Kind: spec.TypeString}, Optional: true},
+			{Name: "owner", Optional: true, Type: &spec.Type{Kind: spec.TypeObject, Attrs: []spec.Attr{{Name: "name", Type: &spec.Type{Kind: spec.TypeString}}}}},
+			{Name: "seen", Type: &spec.Type{Kind: spec.TypeList, Elem: &spec.Type{Kind: spec.TypeBool}}, Optional: true},
+			{Name: "tags", Type: &spec.Type{Kind: spec.TypeMap, Elem: &spec.Type{Kind: spec.TypeString}}, Optional: true},
+		}},
 	}
 	g := &spec.Group{Label: "g", Name: "g", Stream: s, DeadLetter: &spec.Stream{Name: "cards.dead", Codec: spec.CodecJSON, Body: spec.DefaultBody}}
 	return &spec.Pipeline{Name: "cards", Streams: []*spec.Stream{s}, Groups: []*spec.Group{g}}
@@ -74,7 +81,7 @@ func TestLettersOfAnyContent(t *testing.T) {
 }
 
 // What a producer wrote in another place than is declared is not shown: nothing tells where in it
-// the sensitive values are. What is wrong with it is.
+// the sensitive values are. What stands in its declared place is, and what is wrong.
 func TestSensitiveValuesInAnotherPlace(t *testing.T) {
 	t.Parallel()
 	const secret = "4111-1111"
@@ -87,7 +94,14 @@ func TestSensitiveValuesInAnotherPlace(t *testing.T) {
 		"a field of another name": {[]broker.Field{{Name: "data", Value: `{"card":"` + secret + `"}`}}, ""},
 		"JSON within a string":    {[]broker.Field{{Name: "_payload", Value: `"{\"card\":\"` + secret + `\"}"`}}, ""},
 		"one object deeper":       {[]broker.Field{{Name: "_payload", Value: `{"data":{"card":"` + secret + `"}}`}}, ""},
-		"in its place":            {[]broker.Field{{Name: "_payload", Value: `{"card":["` + secret + `"],"note":"seen"}`}}, "seen"},
+		"in its place":            {[]broker.Field{{Name: "_payload", Value: `{"card":["` + secret + `"],"note":"to be seen","owner":{"name":"n"}}`}}, "to be seen"},
+		"one of two":              {[]broker.Field{{Name: "_payload", Value: `{"card":"x","holder":"` + secret + `","id":"7"}`}}, ""},
+		"beside what is declared": {[]broker.Field{{Name: "_payload", Value: `{"Card":"` + secret + `","note":"to be seen","id":77}`}}, "to be seen"},
+		"the name of a member":    {[]broker.Field{{Name: "_payload", Value: `{"` + secret + `":true,"note":"to be seen"}`}}, "to be seen"},
+		"the name of an entry":    {[]broker.Field{{Name: "_payload", Value: `{"tags":{"` + secret + `":"a"},"note":"to be seen"}`}}, "to be seen"},
+		"a list of another kind":  {[]broker.Field{{Name: "_payload", Value: `{"seen":[true,"` + secret + `"],"note":"to be seen"}`}}, "to be seen"},
+		"another kind":            {[]broker.Field{{Name: "_payload", Value: `{"id":"` + secret + `","note":"to be seen"}`}}, "to be seen"},
+		"a list of all":           {[]broker.Field{{Name: "_payload", Value: `[{"note":"` + secret + `"}]`}}, ""},
 	} {
 		for _, asJSON := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, JSON %t", name, asJSON), func(t *testing.T) {

@@ -3,6 +3,7 @@ package view
 import (
 	"strings"
 
+	"pipeline/engine/spec"
 	"pipeline/engine/value"
 )
 
@@ -53,6 +54,36 @@ func maskPath(v value.Value, path []string) value.Value {
 		return value.NewArray(kids).Named(v.Name())
 	}
 	return value.NewObject(kids).Named(v.Name())
+}
+
+// inPlace is of v what stands where a type declares it, and as it declares it; all else is
+// masked, with the names of members that it does not declare, for these may be values, too.
+func inPlace(v value.Value, t *spec.Type) value.Value {
+	hidden := value.NewString(masked).Named(v.Name())
+	switch {
+	case t == nil:
+		return hidden
+	case v.Kind() == value.Null,
+		t.Kind == spec.TypeBool && v.Kind() == value.Bool,
+		t.Kind == spec.TypeNumber && v.Kind() == value.Number,
+		t.Kind == spec.TypeString && v.Kind() == value.String:
+		return v
+	case t.Kind == spec.TypeList && v.Kind() == value.Array:
+		kids := make([]value.Value, v.Len())
+		for i, kid := range v.Items() {
+			kids[i] = inPlace(kid, t.Elem)
+		}
+		return value.NewArray(kids).Named(v.Name())
+	case t.Kind == spec.TypeObject && v.Kind() == value.Object:
+		kids := make([]value.Value, v.Len())
+		for i, kid := range v.Items() {
+			if kids[i] = value.NewString(masked).Named(masked); t.Attr(kid.Name()) != nil {
+				kids[i] = inPlace(kid, t.Attr(kid.Name()).Type)
+			}
+		}
+		return value.NewObject(kids).Named(v.Name())
+	}
+	return hidden
 }
 
 // hasPath reports whether there is a member at path, as maskPath finds it.
