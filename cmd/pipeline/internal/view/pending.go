@@ -15,6 +15,8 @@ type PendingEntry struct {
 	// In is the time until then, 0 or less when that is now.
 	Due time.Time
 	In  time.Duration
+	// Trimmed: its body is gone from the stream, so that it can never run.
+	Trimmed bool
 	// Attempts that it has used up, and why it waits.
 	Attempts int64
 	Error    string
@@ -93,6 +95,8 @@ func (l *PendingList) End() {
 
 func dueCell(e PendingEntry) cell {
 	switch {
+	case e.Trimmed:
+		return cell{"never: trimmed", red}
 	case e.Due.IsZero():
 		return cell{"-", dim}
 	case e.In <= 0:
@@ -139,6 +143,9 @@ func appendPending(b []byte, e *PendingEntry) []byte {
 	b = strconv.AppendInt(b, max(0, e.In.Milliseconds()), 10)
 	b = append(b, `,"attempts":`...)
 	b = strconv.AppendInt(b, e.Attempts, 10)
+	if e.Trimmed {
+		b = append(b, `,"trimmed":true`...)
+	}
 	b = append(b, `,"error":`...)
 	return appendString(b, e.Error)
 }

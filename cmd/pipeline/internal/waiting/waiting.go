@@ -1,7 +1,7 @@
 // Package waiting reads what is pending in the groups of a pipeline: a page at a
 // time, with the records of retries, when each entry may run again and why it
 // waits. It changes nothing. It needs XINFO GROUPS, XPENDING and, for the records,
-// HMGET on the group's keys.
+// HMGET on the group's keys; with XRANGE it tells which entries were trimmed.
 package waiting
 
 import (
@@ -43,6 +43,12 @@ func (w *Walk) Group(ctx context.Context, g *spec.Group) (view.PendingGroup, err
 			out.Missing, out.Total = false, info.Pending
 		}
 	}
+	var kept broker.ID
+	if out.Total > 0 {
+		if kept, err = w.kept(ctx, g.Stream.Name); err != nil {
+			return out, err
+		}
+	}
 	after := w.After
 	for !out.Missing {
 		// One more than is shown tells whether any follows.
@@ -60,6 +66,7 @@ func (w *Walk) Group(ctx context.Context, g *spec.Group) (view.PendingGroup, err
 				out.After = after
 				break
 			}
+			e.Trimmed = e.ID.Less(kept)
 			w.Each(e)
 			out.Shown, after = out.Shown+1, e.ID
 		}
@@ -69,6 +76,21 @@ func (w *Walk) Group(ctx context.Context, g *spec.Group) (view.PendingGroup, err
 	}
 	out.Total = max(out.Total, out.Shown)
 	return out, nil
+}
+
+// kept is the id of the first entry that a stream still has: the bodies of those before it
+// are gone. It is the zero id, before which there is none, for a login that may not look.
+func (w *Walk) kept(ctx context.Context, stream string) (broker.ID, error) {
+	first, err := w.Broker.Range(ctx, stream, broker.ID{}, broker.MaxID, 1)
+	switch {
+	case errors.Is(err, broker.ErrNoPermission):
+		return broker.ID{}, nil
+	case err != nil:
+		return broker.ID{}, err
+	case len(first) == 0:
+		return broker.MaxID, nil
+	}
+	return first[0].ID, nil
 }
 
 // page reads some entries with their records.
