@@ -60,6 +60,7 @@ func (b *Broker) DestroyGroup(stream, group string) bool {
 		return false
 	}
 	b.endLost(s, s.groups[group])
+	b.endEmpty(s)
 	delete(s.groups, group)
 	b.changed()
 	return true

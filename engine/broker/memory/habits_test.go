@@ -1,6 +1,7 @@
 package memory_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -85,6 +86,32 @@ func TestTheLagOfAnEmptyStreamIsKnownFrom80On(t *testing.T) {
 			b.DeleteEntries(stream, ids...)
 			if lag, is := lagKnown(t, b); lag != 0 || is != known {
 				t.Fatalf("lag %d, known %v", lag, is)
+			}
+		})
+	}
+}
+
+// Before 7.2 a group that is destroyed ends the reads of other groups that lie before the
+// last id of their stream, with nothing, if what they wait for was deleted.
+func TestADestroyedGroupEndsReadsOfOthers(t *testing.T) {
+	for version, early := range map[string]bool{"7.0.15": true, "7.2.0": false} {
+		t.Run(version, func(t *testing.T) {
+			b, _, ids := start(t, memory.Options{Version: version}, 1)
+			for _, g := range []string{"other", "third"} {
+				if _, err := b.CreateGroup(t.Context(), stream, g, "0"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			b.DeleteEntries(stream, ids...)
+			ctx, cancel := context.WithCancel(t.Context())
+			blocked := block(ctx, t, b, broker.ReadRequest{Owner: owner("a"), Count: 1, Block: time.Hour})
+			b.DestroyGroup(stream, "other")
+			if ended := b.Blocked() == 0; ended != early {
+				t.Errorf("the read has ended: %v, want %v", ended, early)
+			}
+			cancel()
+			if a := <-blocked; a.err != nil || len(a.deliveries) != 0 {
+				t.Error(a)
 			}
 		})
 	}

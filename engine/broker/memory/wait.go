@@ -144,6 +144,23 @@ func (b *Broker) endReadsOf(s *stream, g *group, err error) {
 	}
 }
 
+// endEmpty ends, before 7.2, the blocked reads of a stream one of whose groups is
+// destroyed that lie before its last id, though nothing is left behind them: they bring
+// nothing, and their consumers are known from then on. A server looks at all that are
+// blocked on the key then, and goes by that id alone.
+func (b *Broker) endEmpty(s *stream) {
+	if b.version.atLeast(7, 2) {
+		return
+	}
+	now := b.now()
+	for _, w := range slices.Clone(s.waiters) {
+		if w.group.last.Less(s.last) {
+			w.group.meet(b.reader(w.group, w.r.Consumer, now), now)
+			b.end(w, nil, nil)
+		}
+	}
+}
+
 // endReads ends all blocked reads.
 func (b *Broker) endReads(err error) {
 	for _, name := range sortedNames(b.keys) {
