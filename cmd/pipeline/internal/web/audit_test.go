@@ -1,7 +1,6 @@
 package web_test
 
 import (
-	"bytes"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -10,31 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"golang.org/x/crypto/bcrypt"
 
 	"pipeline/cmd/pipeline/internal/ops"
+	"pipeline/tests/program"
 )
-
-// logged is a log that can be read meanwhile.
-type logged struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logged) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
 
 // The log says who put letters back: by his name where people log in, which nobody can
 // give himself where nobody does.
@@ -43,7 +24,7 @@ func TestTheLogSaysWhoReplayed(t *testing.T) {
 	for _, login := range []bool{true, false} {
 		t.Run(fmt.Sprintf("login %t", login), func(t *testing.T) {
 			t.Parallel()
-			out := &logged{}
+			out := &program.Output{}
 			w := inMemory(t)
 			w.options.Log = slog.New(slog.NewTextHandler(out, nil))
 			w.run()

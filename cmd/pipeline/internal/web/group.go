@@ -1,11 +1,13 @@
 package web
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 	"time"
 
 	"pipeline/cmd/pipeline/internal/findings"
+	"pipeline/cmd/pipeline/internal/plan"
 	"pipeline/cmd/pipeline/internal/view"
 	"pipeline/cmd/pipeline/internal/waiting"
 	"pipeline/engine"
@@ -80,7 +82,7 @@ func (s *Site) group(r *http.Request) (*content, error) {
 		d.Letters.Link = link("/dead-letters", "stream", g.DeadLetter.Name, "group", g.Label)
 	}
 	d.Subscriptions = s.subscriptions(g)
-	d.Quiet = findings.QuietAfter(g)
+	d.Quiet = cmp.Or(findings.QuietAfter(g), plan.StaleAfter) // nobody of this pipeline reads a group without subscriptions
 	for _, c := range found.Consumers {
 		row := consumerRow{Name: view.Clean(c.Name), Pending: c.Pending, Idle: c.Idle, State: "alive"}
 		if c.Idle >= d.Quiet {
