@@ -43,13 +43,9 @@ func (s *Site) events(r *http.Request) (*content, error) {
 			return nil, wrong("There is no such level. The levels are " + strings.Join(levels, ", ") + ".")
 		}
 	}
-	skip := 0
-	if text := r.FormValue("skip"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 0 {
-			return nil, wrong("The argument skip is no number of events.")
-		}
-		skip = n
+	skip, err := skipped(r)
+	if err != nil {
+		return nil, err
 	}
 	rows := slices.DeleteFunc(s.journal(), func(e eventRow) bool {
 		return slices.Index(levels, e.Level) < least || !e.holds(strings.ToLower(d.Text))

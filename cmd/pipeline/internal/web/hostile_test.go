@@ -290,12 +290,13 @@ func FuzzQuery(f *testing.F) {
 		"/", "/group/ledger", "/group/ledger/pending", "/group/nope", "/dead-letters", "/dead-letters/letter", "/entry", "/handler/post",
 		"/handler/nope", "/health", "/events", "/api/overview", "/dead-letters/replay/x",
 	}
-	names := []string{"stream", "id", "reason", "group", "subscription", "error", "key", "since", "until", "entry", "before", "after", "level", "text", "skip"}
+	names := []string{"stream", "id", "reason", "group", "subscription", "error", "key", "since", "until", "entry", "before", "after", "level", "text", "skip", "find", "sort"}
 	for i := range paths {
 		f.Add(uint8(i), uint8(i), "dead", uint8(5), attack)
 		f.Add(uint8(i), uint8(1), id.String(), uint8(0), "payments")
 		f.Add(uint8(i), uint8(10), "18446744073709551615-18446744073709551615", uint8(7), "9999999999h")
 	}
+	f.Add(uint8(0), uint8(15), attack, uint8(16), "lag")
 	const mark = "<zq\"'`>"
 	f.Fuzz(func(t *testing.T, path, name1 uint8, value1 string, name2 uint8, value2 string) {
 		q := url.Values{}

@@ -20,7 +20,7 @@ type overviewData struct {
 	Tiles    []tile
 	Problems []*fold
 	Picture  template.HTML
-	Groups   []groupRow
+	Groups   *groupList
 	Letters  []letterRow
 	Streams  []streamRow
 }
@@ -41,6 +41,8 @@ type groupRow struct {
 	Undelivered, Oldest     time.Duration
 	TrimGap                 int64
 	Drawing                 template.HTML
+
+	group *spec.Group
 }
 
 // letterRow is a dead-letter stream.
@@ -62,14 +64,15 @@ type streamRow struct {
 	Others      []string
 }
 
-func (s *Site) overview(*http.Request) (*content, error) {
+func (s *Site) overview(r *http.Request) (*content, error) {
 	l := s.look()
-	d := &overviewData{Span: spanText(l.span), Tiles: l.tiles(), Problems: folded(s.problems(l)), Picture: l.picture}
+	groups, err := l.groups(r)
+	if err != nil {
+		return nil, err
+	}
+	d := &overviewData{Span: spanText(l.span), Tiles: l.tiles(), Problems: folded(s.problems(l)), Picture: l.picture, Groups: groups}
 	for i := range l.found.Streams {
 		stream := &l.found.Streams[i]
-		for j := range stream.Groups {
-			d.Groups = append(d.Groups, l.groupRow(stream, &stream.Groups[j]))
-		}
 		if stream.DeadLetters {
 			d.Letters = append(d.Letters, l.letterRow(stream))
 		}
@@ -82,10 +85,8 @@ func (l *look) groupRow(stream *poll.Stream, g *poll.Group) groupRow {
 	r := groupRow{
 		Label: g.Spec.Label, Name: view.Clean(g.Spec.Name), Stream: view.Clean(stream.Spec.Name), Link: groupLink(g.Spec.Label),
 		Added: valueOf(l.rates.added, stream.Spec.Name), Read: valueOf(l.rates.read, g.Spec),
+		group: g.Spec,
 	}
-	at := l.groupAt[g.Spec]
-	r.Drawing = l.over(func(p *poll.Point) float64 { return seconds(p.Groups[at].OldestUndelivered) }).
-		spark("age of the oldest undelivered entry")
 	switch {
 	case g.Missing():
 		r.State = "does not exist"
@@ -102,6 +103,12 @@ func (l *look) groupRow(stream *poll.Stream, g *poll.Group) groupRow {
 		}
 	}
 	return r
+}
+
+// groupSpark is the age of what waits for a group, drawn.
+func (l *look) groupSpark(g *spec.Group) template.HTML {
+	at := l.groupAt[g]
+	return l.over(func(p *poll.Point) float64 { return seconds(p.Groups[at].OldestUndelivered) }).spark("age of the oldest undelivered entry")
 }
 
 func (l *look) letterRow(stream *poll.Stream) letterRow {
